@@ -1,0 +1,119 @@
+"""Every refusal Tessera can give, one class per code. (Specification §8.)
+
+The docstring is the default detail. `definite` says whether the request certainly changed nothing, so a
+caller knows if trying again is safe. Each door renders these once; nothing in the house recognises an error
+by its text.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TesseraError(Exception):
+    """Something unforeseen happened."""
+
+    code: ClassVar[str] = "internal"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+    definite: bool = False
+
+    def __init__(self, detail: str | None = None, **extra: object) -> None:
+        super().__init__(detail or type(self).__doc__)
+        self.extra = extra
+
+    @property
+    def detail(self) -> str:
+        return str(self.args[0])
+
+    def problem(self) -> dict[str, object]:
+        """The RFC 9457 problem document of this refusal."""
+        return {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            "definite": self.definite,
+            **self.extra,
+        }
+
+
+class InvalidRequest(TesseraError):
+    """The request breaks a rule of its model or exceeds a limit."""
+
+    code, status, title, definite = "invalid_request", 400, "Invalid request", True
+
+
+class Unauthorized(TesseraError):
+    """The key is missing, unknown, expired or revoked."""
+
+    code, status, title, definite = "unauthorized", 401, "Unauthorized", True
+
+
+class Forbidden(TesseraError):
+    """The key does not cover this queue, kind or store."""
+
+    code, status, title, definite = "forbidden", 403, "Forbidden", True
+
+
+class ScopeDenied(TesseraError):
+    """The key lacks the effect class, the admin scope or the lease."""
+
+    code, status, title, definite = "scope_denied", 403, "Scope denied", True
+
+
+class NotFound(TesseraError):
+    """There is no such thing."""
+
+    code, status, title, definite = "not_found", 404, "Not found", True
+
+
+class MethodNotAllowed(TesseraError):
+    """This path does not answer that method."""
+
+    code, status, title, definite = "method_not_allowed", 405, "Method not allowed", True
+
+
+class StaleLease(TesseraError):
+    """The lease is not live: it lapsed, it ended, or the task was claimed again since. Claim anew."""
+
+    code, status, title, definite = "stale_lease", 409, "Stale lease", True
+
+
+class VersionConflict(TesseraError):
+    """Another write came first."""
+
+    code, status, title, definite = "version_conflict", 409, "Version conflict", True
+
+
+class IdempotencyConflict(TesseraError):
+    """The idempotency key or the task id already belongs to something else."""
+
+    code, status, title, definite = "idempotency_conflict", 409, "Idempotency conflict", True
+
+
+class InvalidState(TesseraError):
+    """The task is not in a state that allows this."""
+
+    code, status, title, definite = "invalid_state", 409, "Invalid state", True
+
+
+class RateLimited(TesseraError):
+    """Too many claims are waiting."""
+
+    code, status, title, definite = "rate_limited", 429, "Rate limited", True
+
+
+class Unavailable(TesseraError):
+    """The store cannot answer now."""
+
+    code, status, title = "unavailable", 503, "Unavailable"
+
+    def __init__(self, detail: str | None = None, *, definite: bool = False, **extra: object) -> None:
+        super().__init__(detail, **extra)
+        self.definite = definite
+
+
+_KINDS: list[type[TesseraError]] = [TesseraError, *TesseraError.__subclasses__()]
+REGISTRY: dict[str, type[TesseraError]] = {kind.code: kind for kind in _KINDS}

@@ -1,0 +1,222 @@
+"""The store in your own process: one method per verb, synchronous, safe from any thread.
+
+Arguments travel as JSON and are checked by the same models as a request over HTTP, so what one door refuses
+the other does too. Answers are the models of the wire, with documents (briefs, outputs, inputs) as Python
+values. Every refusal is a `TesseraError` with a `code`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Raw
+
+from tessera import models
+from tessera.canonical import strict_json
+
+
+class Door(Protocol):
+    """Where verbs are carried out: this process's store, or a service somewhere."""
+
+    def call(self, verb: str, ask: bytes) -> Any:
+        """Run the verb that the surface lists under this name; return its answer or raise its refusal."""
+
+    def as_key(self, secret: str) -> Door:
+        """The same door for the holder of a key."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+
+class Tessera:
+    """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def as_key(self, secret: str) -> Tessera:
+        """The same store with only the rights of a key. Its verbs raise `unauthorized` for an unknown one."""
+        return Tessera(self._door.as_key(secret))
+
+    def close(self) -> None:
+        """Let go of the store; nothing that was answered is lost."""
+        self._door.close()
+
+    def __enter__(self) -> Tessera:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Queues
+
+    def define_queue(self, name: str, **settings: Any) -> models.QueueConfig:
+        """Make a queue, or change the settings that are given. (Specification §4.)"""
+        return self._call("define_queue", name=name, **settings)
+
+    def pause_queue(self, name: str) -> models.QueueConfig:
+        """Give no more leases from a queue; all else goes on."""
+        return self._call("pause_queue", name=name)
+
+    def resume_queue(self, name: str) -> models.QueueConfig:
+        """Give leases from a paused queue again."""
+        return self._call("resume_queue", name=name)
+
+    def queues(self) -> list[models.QueueConfig]:
+        """Every queue with its settings, by name."""
+        return self._call("queues").queues
+
+    # Tasks
+
+    def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
+        """Put a task on a queue and return its id. The fields of a `TaskSpec`, as a mapping or by name.
+        An id that the queue has already changes nothing.
+        """
+        return self._call("enqueue", **{**(spec or {}), **fields}).task_id
+
+    def task(self, task_id: str) -> models.TaskView:
+        """One task."""
+        return self._call("task", task_id=task_id)
+
+    def tasks(
+        self, queue: str | None = None, state: str | None = None, kind: str | None = None, *,
+        limit: int = 100, after: str | None = None,
+    ) -> models.Tasks:  # fmt: skip
+        """A page of tasks, oldest first; pass its `next` as `after` for the page that follows."""
+        return self._call("tasks", queue=queue, state=state, kind=kind, limit=limit, after=after)
+
+    def results(self, task_id: str) -> list[models.Result]:
+        """Every submit of a task, oldest first."""
+        return self._call("results", task_id=task_id).results
+
+    def cancel(self, task_id: str, reason: str) -> models.TaskView:
+        """End a task, and every unfinished descendant with it."""
+        return self._call("cancel", task_id=task_id, reason=reason)
+
+    def requeue(self, task_id: str) -> str:
+        """Put a dead task's work on its queue again as a new task, and return the new id."""
+        return self._call("requeue", task_id=task_id).task_id
+
+    # Leases
+
+    def claim(
+        self, queue: str, worker: str, kinds: Iterable[str] | None = None,
+        effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+    ) -> models.Lease | None:  # fmt: skip
+        """The next lease, or None when nothing is ready. The same idempotency key gives the same lease
+        while it lives.
+        """
+        answer = self.claim_or_wait(
+            queue, worker, kinds, effect_classes, idempotency_key=idempotency_key
+        )
+        return answer if isinstance(answer, models.Lease) else None
+
+    def claim_or_wait(
+        self, queue: str, worker: str, kinds: Iterable[str] | None = None,
+        effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+    ) -> models.Lease | models.Empty:  # fmt: skip
+        """The same, but an empty answer says when to come back."""
+        return self._call(
+            "claim", queue=queue, worker=worker, kinds=_listed(kinds), effect_classes=_listed(effect_classes),
+            idempotency_key=idempotency_key,
+        )  # fmt: skip
+
+    def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
+        """Keep a lease alive, never past its hard deadline."""
+        return self._call("heartbeat", task_id=task_id, fencing_token=fencing_token)
+
+    def submit(
+        self, task_id: str, fencing_token: int, output: Any, idempotency_key: str, ok: bool = True,
+        error: str | None = None,
+    ) -> models.Receipt:  # fmt: skip
+        """Hand in what came of a lease. The same key again returns the first receipt and stores nothing."""
+        return self._call(
+            "submit", task_id=task_id, fencing_token=fencing_token, output=output,
+            idempotency_key=idempotency_key, ok=ok, error=error,
+        )  # fmt: skip
+
+    def split(self, task_id: str, fencing_token: int, children: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Turn a task into children and let it wait for them. Returns their ids, in the order given."""
+        return self._call(
+            "split", task_id=task_id, fencing_token=fencing_token, children=_listed(children)
+        ).children
+
+    def park(
+        self, task_id: str, fencing_token: int, reason: str, resume_within: float | None = None, *,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> models.TaskView:  # fmt: skip
+        """Give a lease back, without a failure, until somebody resumes the task or `resume_within` seconds
+        have passed.
+        """
+        return self._call(
+            "park", task_id=task_id, fencing_token=fencing_token, reason=reason, resume_within=resume_within,
+            input_schema=input_schema,
+        )  # fmt: skip
+
+    def resume(self, task_id: str, input: Any, park: int | None = None) -> models.TaskView:
+        """Supply what a parked task waits for."""
+        return self._call("resume", task_id=task_id, input=input, park=park)
+
+    def release(self, task_id: str, fencing_token: int, delay_seconds: float = 0) -> models.TaskView:
+        """Give a lease back unharmed: no failure is counted."""
+        return self._call(
+            "release", task_id=task_id, fencing_token=fencing_token, delay_seconds=delay_seconds
+        )
+
+    def reap(self) -> int:
+        """Settle everything that has fallen due: lapses, retries, parks. Returns how many there were."""
+        return self._call("reap").reaped
+
+    # Looks
+
+    def counts(self, recount: bool = False) -> models.Counts:
+        """Every queue's counts; with `recount` also those counted from the tasks, and whether they agree."""
+        return self._call("counts", recount=recount)
+
+    def health(self) -> models.Health:
+        """Whether the store answers, and what waits in it."""
+        return self._call("health")
+
+    def events(self, after: int = 0, limit: int = 100) -> list[models.Event]:
+        """A page of the log: up to 10,000 lines after a `seq`."""
+        return self._call("events", after=after, limit=limit).events
+
+    # Keys
+
+    def issue_key(self, **body: Any) -> models.IssuedKey:
+        """Make a key. The answer is the only place that ever shows its secret."""
+        return self._call("issue_key", **body)
+
+    def issue_approval(self, **grant: Any) -> models.Approval:
+        """The owner's single-use word that one key of this grant may be `public`. Good for an hour."""
+        return self._call("issue_approval", **grant)
+
+    def revoke_key(self, key_id: str) -> models.KeyGrant:
+        """Let a key count no more, at once."""
+        return self._call("revoke_key", key_id=key_id)
+
+    def keys(self) -> list[models.KeyGrant]:
+        """Every key without its secret, oldest first."""
+        return self._call("keys").keys
+
+    def _call(self, verb: str, **fields: Any) -> Any:
+        return _with_values(self._door.call(verb, strict_json(fields)))
+
+
+def _listed(items: Iterable[Any] | None) -> Any:
+    """A list for JSON; a lone string is left for the model to refuse."""
+    return items if items is None or isinstance(items, str) else list(items)
+
+
+def _with_values(answer: Any) -> Any:
+    """The answer with its raw documents decoded."""
+    if isinstance(answer, Raw):
+        return msgspec.json.decode(answer)
+    if isinstance(answer, list):
+        return [_with_values(item) for item in answer]
+    if isinstance(answer, models.Model):
+        values = {name: _with_values(getattr(answer, name)) for name in answer.__struct_fields__}
+        return type(answer)(**values)
+    return answer

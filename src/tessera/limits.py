@@ -1,0 +1,50 @@
+"""Every bound of the product, named with its unit last. (Specification §9, contract §2 to §4.)"""
+
+from typing import Final
+
+SECOND_US: Final = 1_000_000
+DAY_SECONDS: Final = 86_400
+NEVER_US: Final = 2**62
+
+BRIEF_BYTES_MAX: Final = 1 << 20
+OUTPUT_BYTES_MAX: Final = 1 << 20
+INPUT_BYTES_MAX: Final = 1 << 20
+ERROR_BYTES_MAX: Final = 8 << 10
+REASON_BYTES_MAX: Final = 8 << 10
+INPUT_SCHEMA_BYTES_MAX: Final = 64 << 10
+LEASE_OUTPUTS_BYTES_MAX: Final = 4 << 20
+DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
+
+WORKER_CHARS_MAX: Final = 200
+LABEL_CHARS_MAX: Final = 200  # a key's label
+
+NAMES_PER_GRANT_MAX: Final = 1_000  # queues or kinds
+KINDS_PER_CLAIM_MAX: Final = 1_000
+
+CHILDREN_PER_SPLIT_MAX: Final = 100
+DEPENDENCIES_PER_TASK_MAX: Final = 100
+NESTING_LEVELS_MAX: Final = 4
+DESCENDANTS_UNFINISHED_MAX: Final = 10_000
+PRIORITY_MAX: Final = 1_000
+WEIGHT_MAX: Final = 1_000
+
+PARK_SECONDS_MAX: Final = 30 * DAY_SECONDS
+DELAY_SECONDS_MAX: Final = 30 * DAY_SECONDS
+BACKOFF_SECONDS_MAX: Final = 30 * DAY_SECONDS
+KEY_DAYS_MAX: Final = 14
+APPROVAL_SECONDS: Final = 3_600
+RETRY_AFTER_SECONDS_MAX: Final = 30
+
+PAGE_DEFAULT: Final = 100
+PAGE_MAX: Final = 1_000
+PAGE_BRIEFS_BYTES_MAX: Final = 4 << 20
+EVENTS_PAGE_MAX: Final = 10_000
+
+DUE_PER_SETTLE_MAX: Final = 100
+SETTLES_PER_TURN_MAX: Final = 10  # about 10 ms; then others come first
+LOST_RACES_MAX: Final = 5  # re-runs of a verb whose rows changed under it
+BUSY_SECONDS_MAX: Final = 5  # how long a writer waits for another process's transaction
+REMEMBERED_ROWS_MAX: Final = 10_000
+READERS_MAX: Final = 4  # connections that read beside the writer
+
+INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

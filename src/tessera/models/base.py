@@ -1,0 +1,54 @@
+"""The manners of every model, the kinds of field they share, and the strict decoder."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from tessera import limits, names
+from tessera.errors import InvalidRequest
+
+Name = Annotated[str, Meta(pattern=names.NAME_PATTERN)]
+NameOrAll = Annotated[str, Meta(pattern=names.NAME_OR_ALL_PATTERN)]
+TaskId = Annotated[str, Meta(pattern=names.TASK_ID_PATTERN)]
+KnownId = Annotated[str, Meta(min_length=1, max_length=128)]  # names a task that exists, or does not
+IdempotencyKey = Annotated[str, Meta(pattern=names.IDEMPOTENCY_KEY_PATTERN)]
+Worker = Annotated[str, Meta(min_length=1, max_length=limits.WORKER_CHARS_MAX)]
+Token = Annotated[int, Meta(ge=1, le=limits.INTEGER_MAX)]
+Priority = Annotated[int, Meta(ge=-limits.PRIORITY_MAX, le=limits.PRIORITY_MAX)]
+EffectClass = Literal["read", "write-internal", "write-repo", "public"]
+Scope = Literal["admin", "store"]
+Dependencies = Annotated[list[TaskId], Meta(max_length=limits.DEPENDENCIES_PER_TASK_MAX)]
+Delay = Annotated[float, Meta(ge=0, le=limits.DELAY_SECONDS_MAX)]
+Reason = Annotated[str, Meta(max_length=limits.REASON_BYTES_MAX)]
+ErrorText = Annotated[str, Meta(max_length=limits.ERROR_BYTES_MAX)]
+State = Literal["ready", "leased", "waiting", "done", "dead", "cancelled"]
+Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
+
+NULL = Raw(b"null")
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The manners of every model."""
+
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+_ECHO = re.compile(r"^Invalid enum value .*?(?= - at |$)")
+
+
+def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
+    """A request from JSON, or `invalid_request` with the field's path. What was sent is never echoed."""
+    try:
+        return msgspec.json.decode(document, type=model)
+    except RecursionError as error:
+        raise InvalidRequest("nested too deeply") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        detail = _ECHO.sub("Not one of the allowed values", str(error))
+        raise InvalidRequest(detail[: limits.DETAIL_CHARS_MAX]) from error
+
+
+class Nothing(Model, frozen=True):
+    """A request without fields."""

@@ -1,0 +1,36 @@
+"""The words of the product: patterns of identifiers, effect classes, scopes, event types.
+
+What the database stores is the position in `EFFECT_CLASSES` and `EVENT_TYPES`: append, never reorder.
+"""
+
+from typing import Final
+
+# `$` alone lets a trailing newline through in Python; the look-ahead closes that, in JavaScript too.
+NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
+NAME_OR_ALL_PATTERN: Final = r"^(?:\*|[a-z0-9][a-z0-9_.-]{0,63})$(?!\n)"
+PATH_WORDS: Final = (
+    "batch|cancel|claim|claim-batch|heartbeat|park|release|requeue|resume|split|submit|submit-batch"
+)
+TASK_ID_PATTERN: Final = rf"^(?!(?:{PATH_WORDS})$)[A-Za-z0-9][A-Za-z0-9_.:-]{{0,127}}$(?!\n)"
+IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,255}$(?!\n)"
+TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
+
+ALL: Final = "*"  # in a grant: every queue, every kind
+
+EFFECT_CLASSES: Final = ("read", "write-internal", "write-repo", "public")
+EFFECT_RANK: Final = {name: rank for rank, name in enumerate(EFFECT_CLASSES)}
+ADMIN_EFFECTS: Final = frozenset({EFFECT_RANK["write-repo"], EFFECT_RANK["public"]})
+
+SCOPES: Final = ("admin", "store")
+
+TOMBSTONES: Final = "negative.knowledge"  # the store that dead letters leave their record in
+
+EVENT_TYPES: Final = (
+    "queue_defined", "enqueued", "claimed", "heartbeat", "submitted", "retry_scheduled",
+    "dead_lettered", "lease_lapsed", "split", "parent_ready", "dependencies_met", "parked",
+    "resumed", "park_expired", "cancelled", "jobs_cancel_requested", "job_registered",
+    "job_updated", "records_written", "blob_stored", "bucket_defined", "object_stored",
+    "feed_published", "key_issued", "key_revoked", "released", "requeued", "queue_paused",
+    "queue_resumed", "approval_issued", "store_restored",
+)  # fmt: skip
+EVENT_NUMBER: Final = {name: number for number, name in enumerate(EVENT_TYPES)}

@@ -1,0 +1,1 @@
+"""One verb, one function. (Specification §5.)"""
