@@ -1,0 +1,24 @@
+"""Tessera: the coordination layer for swarms of AI agents. See `open`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tessera.app import open
+    from tessera.errors import TesseraError
+    from tessera.library import Tessera
+
+__version__ = "0.2.0"
+__all__ = ["Tessera", "TesseraError", "__version__", "open"]
+
+_HOMES = {"open": "tessera.app", "Tessera": "tessera.library", "TesseraError": "tessera.errors"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, loaded when first used: `tessera --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tessera' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

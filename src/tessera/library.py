@@ -108,9 +108,7 @@ class Tessera:
         """The next lease, or None when nothing is ready. The same idempotency key gives the same lease
         while it lives.
         """
-        answer = self.claim_or_wait(
-            queue, worker, kinds, effect_classes, idempotency_key=idempotency_key
-        )
+        answer = self.claim_or_wait(queue, worker, kinds, effect_classes, idempotency_key=idempotency_key)
         return answer if isinstance(answer, models.Lease) else None
 
     def claim_or_wait(

@@ -11,7 +11,7 @@ OUTPUT_BYTES_MAX: Final = 1 << 20
 INPUT_BYTES_MAX: Final = 1 << 20
 ERROR_BYTES_MAX: Final = 8 << 10
 REASON_BYTES_MAX: Final = 8 << 10
-INPUT_SCHEMA_BYTES_MAX: Final = 64 << 10
+INPUT_SCHEMA_BYTES_MAX: Final = 8 << 10
 LEASE_OUTPUTS_BYTES_MAX: Final = 4 << 20
 DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
 

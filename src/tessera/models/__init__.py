@@ -6,6 +6,8 @@ RFC 3339 strings, durations are seconds. Documents (briefs, outputs, inputs) sta
 canonical text goes from the store to the wire without being parsed.
 """
 
+from msgspec import Raw
+
 from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, decode
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
@@ -78,6 +80,7 @@ __all__ = [
     "QueueHealth",
     "QueueRef",
     "Queues",
+    "Raw",
     "Reaped",
     "Receipt",
     "Release",

@@ -179,7 +179,7 @@ class Park(Model, frozen=True):
     fencing_token: Token
     reason: Reason
     resume_within: Annotated[float, Meta(gt=0, le=limits.PARK_SECONDS_MAX)] | None = None
-    input_schema: Raw | None = None  # a JSON Schema that `resume` is checked against
+    input_schema: Raw = NULL  # a JSON Schema that `resume` is checked against
 
 
 class Resume(Model, frozen=True):

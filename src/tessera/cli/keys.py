@@ -1,0 +1,96 @@
+"""`tessera keys` and `tessera approvals`: who may do what. A secret is shown once and never taken as an argument."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tessera.cli import options
+
+if TYPE_CHECKING:
+    from tessera.library import Tessera
+
+
+@click.group()
+def keys() -> None:
+    """Issue, list and revoke keys.
+
+    \b
+    Example:
+      tessera keys issue --name build-swarm --queue builds --effect read --days 7
+    """
+
+
+@keys.command()
+@click.option("--name", metavar="LABEL", help="What people call the key.")
+@options.grant
+@click.option("--approval", metavar="TOKEN", help="The single-use approval that `public` needs.")
+@options.prints
+@options.takes_store
+def issue(store: Tessera, say: Any, **body: Any) -> None:
+    """Make a key and show its secret, this once.
+
+    \b
+    Example:
+      tessera keys issue --name build-swarm --queue builds --effect read --effect write-internal
+    """
+    issued = store.issue_key(**options.given(**body))
+    shown = ("key_id", "name", "queues", "kinds", "effect_classes", "scopes", "expires_at")
+    grant = {name: getattr(issued.grant, name) for name in shown}
+    say(issued, wire={"key_id": grant.pop("key_id"), "key": issued.key, **grant})
+    click.echo("Keep the key now: only its hash is stored, and it is never shown again.", err=True)
+
+
+@keys.command("list")
+@options.prints
+@options.takes_store
+def list_(store: Tessera, say: Any) -> None:
+    """List every key without its secret, oldest first.
+
+    \b
+    Example:
+      tessera keys list --json
+    """
+    from tessera import models
+
+    say(models.Keys(store.keys()))
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@options.prints
+@options.takes_store
+def revoke(store: Tessera, say: Any, key_id: str) -> None:
+    """Let a key count no more, at once.
+
+    \b
+    Example:
+      tessera keys revoke k_0198c2
+    """
+    say(store.revoke_key(key_id))
+
+
+@click.group()
+def approvals() -> None:
+    """Approve a key that may hold the `public` effect class.
+
+    \b
+    Example:
+      tessera approvals issue --queue releases --effect public
+    """
+
+
+@approvals.command("issue")
+@options.grant
+@options.prints
+@options.takes_store
+def issue_approval(store: Tessera, say: Any, **grant: Any) -> None:
+    """Approve one key of exactly this grant: a single-use word, good for an hour.
+
+    \b
+    Example:
+      tessera approvals issue --queue releases --effect public
+      tessera keys issue --queue releases --effect public --approval TOKEN
+    """
+    say(store.issue_approval(**options.given(**grant)))

@@ -1,0 +1,108 @@
+"""`tessera`: the table of commands, and the one place where a refusal becomes a line and an exit code.
+
+A command's module is imported when that command runs, so `tessera --help` costs no more than click itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from tessera.errors import TesseraError
+
+# heading -> command -> (module of this package that holds it, what it does)
+COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
+    "Queues and tasks": {
+        "queues": ("queues", "Define, list, pause and resume queues."),
+        "enqueue": ("tasks", "Put a task on a queue."),
+        "tasks": ("tasks", "List tasks, show one, read its results, wait for it."),
+        "cancel": ("tasks", "End a task and its unfinished descendants."),
+        "requeue": ("tasks", "Put a dead task's work on its queue again."),
+    },
+    "Working": {
+        "work": ("work", "Run a command for each task of a queue."),
+        "claim": ("leases", "Take the next task of a queue."),
+        "heartbeat": ("leases", "Keep a lease alive."),
+        "submit": ("leases", "Hand in what came of a lease."),
+        "split": ("leases", "Turn a task into children and let it wait for them."),
+        "park": ("leases", "Give a lease back until somebody supplies what is missing."),
+        "resume": ("leases", "Supply what a parked task waits for."),
+        "release": ("leases", "Give a lease back unharmed."),
+    },
+    "Watching": {
+        "counts": ("looks", "Show how many tasks are in each state."),
+        "health": ("looks", "Show whether the store answers, and what is late in it."),
+        "events": ("looks", "Read the log, or follow it."),
+        "reap": ("looks", "Settle everything that has fallen due."),
+    },
+    "Keys": {
+        "keys": ("keys", "Issue, list and revoke keys."),
+        "approvals": ("keys", "Approve a key that may hold the `public` effect class."),
+    },
+}
+
+
+class Refused(click.ClickException):
+    """The store's refusal on its way out: exit code 1, the code and the detail on stderr."""
+
+    def __init__(self, refusal: TesseraError) -> None:
+        super().__init__(f"{refusal.code}: {refusal.detail}")
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.message}", file=file, err=True)
+
+
+class Commands(click.Group):
+    """The table as a click group. It holds names for listing and guessing, and loads what is asked for."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._modules = {name: module for rows in COMMANDS.values() for name, (module, _) in rows.items()}
+        self.commands = {name: click.Command(name) for name in self._modules}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the table's order."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command itself, out of its module."""
+        module = self._modules.get(cmd_name)
+        if module is None:
+            return None
+        command: click.Command = getattr(import_module(f"tessera.cli.{module}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table, without loading anything."""
+        for heading, rows in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, line) for name, (_, line) in rows.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; whatever the store refuses is rendered here and nowhere else."""
+        try:
+            return super().invoke(ctx)
+        except TesseraError as refusal:
+            raise Refused(refusal) from refusal
+
+
+@click.group(cls=Commands, context_settings={"max_content_width": 100})
+@click.version_option(package_name="tessera-swarm", prog_name="tessera")
+def main() -> None:
+    """Coordinate a swarm of agents: queues, leases, receipts.
+
+    \b
+    Example:
+      tessera queues define builds
+      tessera enqueue builds compile '{"target": "docs"}'
+      tessera work builds --worker w1 -- ./compile.sh
+
+    The store is a file (./tessera.db) or what --store or TESSERA_STORE names. Exit codes: 0 done, 1 refused
+    or failed with "error: CODE: DETAIL" on stderr, 2 wrong usage.
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="tessera")

@@ -1,0 +1,132 @@
+"""What the commands share: the store, the two ways to print an answer, and the kinds of argument."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+from tessera.names import EFFECT_CLASSES, SCOPES
+
+Body = Callable[..., None]
+
+
+def takes_store(body: Body) -> Body:
+    """Add `--store`; the command gets the open store as its first argument and need not close it."""
+
+    @click.option(
+        "--store", "url", default="./tessera.db", envvar="TESSERA_STORE", metavar="URL", show_default=True,
+        show_envvar=True, help="The store: a path or a URL.",
+    )  # fmt: skip
+    @functools.wraps(body)
+    def command(*args: Any, url: str, **options: Any) -> None:
+        import tessera
+
+        with tessera.open(url) as store:
+            body(store, *args, **options)
+
+    return command
+
+
+def prints(body: Body) -> Body:
+    """Add `--json`; the command gets `say`, which prints an answer the way that was asked for."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, as it travels on the wire.")
+    @functools.wraps(body)
+    def command(*args: Any, as_json: bool, **options: Any) -> None:
+        body(*args, say=_say_json if as_json else _say, **options)
+
+    return command
+
+
+def _say_json(answer: object, wire: object = None) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode(answer if wire is None else wire))
+
+
+def _say(answer: object, wire: object = None) -> None:
+    from tessera.cli import show
+
+    show.show(answer)
+
+
+class Document(click.ParamType[Any]):
+    """JSON given in place, as `@file`, or as `-` for standard input."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The document as a Python value; anything but one JSON document is wrong usage."""
+        try:
+            return json.loads(self._text(value), parse_constant=_not_json)
+        except OSError as error:
+            self.fail(f"cannot read {value[1:]}: {error.strerror}", param, ctx)
+        except UnicodeDecodeError:
+            self.fail("not UTF-8", param, ctx)
+        except RecursionError:
+            self.fail("not JSON: nested too deeply", param, ctx)
+        except ValueError as error:
+            self.fail(f"not JSON: {error}", param, ctx)
+
+    @staticmethod
+    def _text(value: str) -> str:
+        if value == "-":
+            return click.get_binary_stream("stdin").read().decode()
+        return Path(value[1:]).read_bytes().decode() if value.startswith("@") else value
+
+
+def _not_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON value")
+
+
+class Seconds(click.FloatRange):
+    """A duration. Infinity and NaN pass every comparison, so they are refused by name."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The duration as a finite number within the range."""
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail("not a finite number of seconds", param, ctx)
+        return seconds
+
+
+DOCUMENT: Final = Document()
+SECONDS: Final = Seconds(min=0)
+EFFECT: Final = click.Choice(EFFECT_CLASSES)
+
+queue = click.argument("queue")
+task = click.argument("task_id", metavar="TASK")
+token = click.argument("fencing_token", metavar="TOKEN", type=int)
+worker = click.option("--worker", required=True, metavar="NAME", help="Who works, as the log will show it.")
+kinds = click.option(
+    "--kind", "kinds", multiple=True, metavar="KIND", help="Take only this kind; may be repeated."
+)
+
+
+def grant(body: Body) -> Body:
+    """Add the options that say what a key may do."""
+    options = [
+        click.option("--queue", "queues", multiple=True, metavar="QUEUE",
+                     help="A queue it covers; may be repeated. Left out: all."),
+        click.option("--kind", "kinds", multiple=True, metavar="KIND",
+                     help="A kind it covers; may be repeated. Left out: all."),
+        click.option("--effect", "effect_classes", multiple=True, type=EFFECT,
+                     help="An effect class it holds; may be repeated. Left out: read."),
+        click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES),
+                     help="A right beyond tasks; may be repeated."),
+        click.option("--days", type=int, help="How many days it lives, 1 to 14. Left out: 14."),
+    ]  # fmt: skip
+    return functools.reduce(lambda command, option: option(command), reversed(options), body)
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that somebody gave; what was left out gets the model's own default."""
+    return {name: value for name, value in fields.items() if value is not None and value != ()}

@@ -1,0 +1,184 @@
+"""`tessera work`: claim, run a program, hand in what came of it, again and again."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tessera.cli import options
+
+if TYPE_CHECKING:
+    from tessera import models
+    from tessera.cli.run import Run
+    from tessera.library import Tessera
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the worker was told on the command line."""
+
+    queue: str
+    worker: str
+    kinds: tuple[str, ...]
+    command: tuple[str, ...]
+    store_url: str
+    poll_seconds: float
+    once: bool
+    drain: bool
+    quiet: bool
+
+
+class Shift:
+    """A worker's time at a queue: one thread a slot, each carrying one lease at a time.
+
+    It ends when a slot is refused (the refusal is raised), when the order says so, or by a signal: the first
+    lets no slot claim again and stops what runs, the second kills what runs, a third kills this process.
+    """
+
+    def __init__(self, store: Tessera, order: Order) -> None:
+        self._store = store
+        self._order = order
+        self._closing = threading.Event()
+        self._signals = 0
+        self._runs: set[Run] = set()
+        self._failure: BaseException | None = None
+
+    def work(self, slots: int) -> None:
+        """Fill the slots and wait for their end."""
+        threads = [threading.Thread(target=self._slot, name=f"tessera-work-{n}") for n in range(slots)]
+        with _signals_go_to(self._on_signal):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        """Runs between any two steps of the main thread, so it takes no lock that thread could hold: the
+        event is set once, and the runs are told through a queue made for this.
+        """
+        self._signals += 1
+        if self._signals == 1:
+            self._closing.set()
+        else:
+            signal.signal(number, signal.SIG_DFL)
+        for run in tuple(self._runs):
+            run.stop(at_once=self._signals > 1)
+
+    def _slot(self) -> None:
+        try:
+            self._serve()
+        except BaseException as failure:  # raised again by `work`, in the main thread
+            self._failure = self._failure or failure
+            self._closing.set()
+
+    def _serve(self) -> None:
+        from tessera import models
+        from tessera.runtime import real_runtime
+
+        new_id = real_runtime().new_id
+        key = new_id("work:")
+        while not self._closing.is_set():
+            answer = self._claim(key)
+            if isinstance(answer, models.Lease):
+                key = new_id("work:")
+                self._carry(answer)
+                if self._order.once:
+                    return
+            elif self._order.drain and self._is_drained():
+                return
+            else:
+                self._closing.wait(min(answer.retry_after_seconds, self._order.poll_seconds))
+
+    def _claim(self, key: str) -> models.Lease | models.Empty:
+        """The key makes asking again safe: a claim whose answer was lost gives the same lease."""
+        from tessera import errors, models
+
+        order = self._order
+        try:
+            return self._store.claim_or_wait(order.queue, order.worker, order.kinds or None, idempotency_key=key)
+        except (errors.Unavailable, errors.RateLimited) as trouble:
+            click.echo(f"cannot claim now: {trouble.code}: {trouble.detail}", err=True)
+            return models.Empty(retry_after_seconds=1)
+
+    def _carry(self, lease: models.Lease) -> None:
+        from tessera.cli.run import Run
+
+        run = Run(self._store, self._order, lease)
+        self._runs.add(run)
+        if self._signals:  # after the run was added, so that a signal reaches it one way or the other
+            run.stop()
+        try:
+            run.carry_out()
+        finally:
+            self._runs.discard(run)
+
+    def _is_drained(self) -> bool:
+        from tessera import models
+
+        counts = self._store.counts().queues.get(self._order.queue, models.QueueCounts())
+        return counts.ready + counts.leased + counts.waiting == 0
+
+
+@contextmanager
+def _signals_go_to(handler: Any) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, ...]) -> tuple[str, ...]:
+    if shutil.which(command[0]) is None:
+        raise click.BadParameter(f"there is no program {command[0]!r}", ctx, param)
+    return command
+
+
+@click.command()
+@options.queue
+@options.worker
+@options.kinds
+@click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+              help="How many commands to run at once.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Carry one task, then end.")
+@click.option("--drain", is_flag=True, help="End when nothing of the queue is ready, leased or waiting.")
+@click.option("--poll", "poll_seconds", type=options.Seconds(min=0.01), default=1, show_default=True,
+              metavar="SECONDS", help="Longest wait between two claims that find nothing.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Say nothing about tasks that went as they should.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, callback=_must_exist)
+@options.takes_store
+@click.pass_context
+def work(ctx: click.Context, store: Tessera, parallel: int, **order: Any) -> None:
+    """Run COMMAND once for each task of a queue, with heartbeats meanwhile.
+
+    The brief is on the command's standard input as JSON. Exit code 0 and one JSON document on its standard output
+    (or nothing, which hands in null) is success. Any other exit code fails the task, and the last 8 KiB of its
+    standard error say why; so does output that is not JSON or over the limit.
+
+    It finds TESSERA_STORE, TESSERA_TASK_ID, TESSERA_FENCING_TOKEN, TESSERA_QUEUE, TESSERA_KIND, TESSERA_WORKER and
+    TESSERA_ATTEMPT in its environment, and the whole lease (children, dependencies, inputs) in the file that
+    TESSERA_LEASE_FILE names. With these it may split, park, release or submit by itself.
+
+    It runs in a process group of its own, and the group ends with it. When the lease is lost, the group is
+    terminated (killed after 5 seconds) and the work goes on with the next task.
+
+    SIGTERM or Ctrl-C: no more claims, what runs is terminated the same way, its leases are released without a
+    failure, exit 0. A second signal kills what runs at once; a third ends this process.
+
+    \b
+    Example:
+      tessera work builds --worker w1 --parallel 4 -- ./compile.sh --fast
+      tessera work notes --worker w2 --drain -- sh -c 'jq "{words: (.text | length)}"'
+    """
+    url = str(ctx.params["url"])
+    Shift(store, Order(store_url=url, **order)).work(1 if order["once"] else parallel)

@@ -1,0 +1,11 @@
+"""Sizes count UTF-8 bytes, whatever a model's count of characters says. Pure. (Contract §2.)"""
+
+from __future__ import annotations
+
+from tessera.errors import InvalidRequest
+
+
+def refuse_longer(text: str | None, where: str, bytes_max: int) -> None:
+    """Refuse a text of more bytes than its field allows."""
+    if text is not None and len(text.encode()) > bytes_max:
+        raise InvalidRequest(f"{where}: larger than {bytes_max:,} bytes")

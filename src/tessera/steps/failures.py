@@ -1,0 +1,66 @@
+"""A lease has failed, or a task cannot be handed out: tried again later, or dead with a tombstone.
+
+Two halves, because a verb reads before it writes: `foreseen` (or `unreadable`) first, `write` after.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tessera.canonical import json_text
+from tessera.names import TOMBSTONES
+from tessera.rows import TaskRow
+from tessera.rules import moves
+from tessera.runtime import Runtime, rfc3339
+from tessera.states import DEAD
+from tessera.steps import tasks
+from tessera.storage.port import Transaction
+
+
+class Failure(Struct, frozen=True):
+    """A task before and after it fails, and the tombstone it leaves if that is its end."""
+
+    before: TaskRow
+    after: TaskRow
+    tombstone: str | None
+
+
+def foreseen(tx: Transaction, runtime: Runtime, task: TaskRow, error: str | None) -> Failure:
+    """What becomes of a task whose lease fails now."""
+    queue = tasks.queue_of(tx, task)
+    after = moves.failed(task, queue, tx.now, runtime.uniform(0.5, 1.0), error)
+    return Failure(task, after, _tombstone(tx, after) if after.state == DEAD else None)
+
+
+def unreadable(tx: Transaction, task: TaskRow, error: str) -> Failure:
+    """What becomes of a ready task whose brief is damaged: it ends, so that it holds up no other."""
+    after = moves.unreadable(task, tx.now, error)
+    return Failure(task, after, _tombstone(tx, after))
+
+
+def write(tx: Transaction, failure: Failure, key_id: str | None, **data: object) -> None:
+    """Move the task, and bury it if it is dead."""
+    before, after = failure.before, failure.after
+    if failure.tombstone is None:
+        tasks.move(tx, before, after, "retry_scheduled", key_id, failures=after.failures, **data)
+        return
+    tasks.move(tx, before, after, "dead_lettered", key_id, failures=after.failures, **data)
+    key = dict(store=TOMBSTONES, key=after.task_id)
+    tx.write("insert_record", **key, version=1, value=failure.tombstone, now=tx.now)
+    tx.write("insert_record_head", **key)
+
+
+def _tombstone(tx: Transaction, after: TaskRow) -> str:
+    """The record that a dead letter leaves. (Contract §4.8.)"""
+    sha256 = tx.one("brief_hash_of", serial=after.serial)
+    return json_text(
+        {
+            "task_id": after.task_id,
+            "queue": tasks.queue_of(tx, after).name,
+            "kind": after.kind,
+            "brief_sha256": None if sha256 is None else sha256.value,
+            "failures": after.failures,
+            "last_error": after.last_error,
+            "dead_at": rfc3339(tx.now),
+        }
+    )

@@ -1,0 +1,135 @@
+"""The one place where a task's state, its lease, its queue's counts and its event change together."""
+
+from __future__ import annotations
+
+from tessera import states
+from tessera.canonical import json_text
+from tessera.errors import NotFound
+from tessera.models import NULL, Raw, TaskView
+from tessera.names import EFFECT_CLASSES
+from tessera.rows import QueueRow, TaskRow
+from tessera.rules.moves import NewTask
+from tessera.runtime import rfc3339, rfc3339_or_none
+from tessera.states import INPUT, LEASED, NEW, WAITING
+from tessera.steps import briefs, journal
+from tessera.storage.port import Transaction
+
+
+def known(tx: Transaction, task_id: str) -> TaskRow:
+    """The task's row, or `not_found`."""
+    task: TaskRow | None = tx.one("task_named", task_id=task_id)
+    if task is None:
+        raise NotFound("no such task")
+    return task
+
+
+def queue_known(tx: Transaction, name: str) -> QueueRow:
+    """The queue's settings, or `not_found`."""
+    queue: QueueRow | None = tx.one("queue_named", name=name)
+    if queue is None:
+        raise NotFound(f"no queue {name}: define it first")
+    return queue
+
+
+def queue_of(tx: Transaction, task: TaskRow) -> QueueRow:
+    """The settings of a task's queue."""
+    return tx.one("queue_numbered", queue=task.queue)
+
+
+def move(
+    tx: Transaction, before: TaskRow, after: TaskRow, event: str, key_id: str | None, **data: object
+) -> None:
+    """Move a task from the row as read to the row it becomes: state, lease, count, timer and event together.
+    The event names the lease that began or ended, and the key of whoever acted.
+    """
+    assert event in states.TASK[before.state, after.state], event
+    save(tx, after)
+    if after.state == LEASED:
+        tx.save("insert_lease", after)
+        assert after.expires_at is not None
+        tx.alarm(after.queue, after.expires_at)
+    elif before.state == LEASED:
+        tx.save("end_lease", before)
+    tx.count(after.queue, before.state, after.state)
+    journal.note(tx, event, before if before.state == LEASED else after, key_id, **data)
+
+
+def save(tx: Transaction, after: TaskRow) -> None:
+    """Write a task's row. It must be as it was read, else the race is lost."""
+    tx.save("save_task", after)
+    if after.due is not None:
+        tx.alarm(after.queue, after.due)
+
+
+def missing_lanes(tx: Transaction, wanted: set[tuple[int, str, int]]) -> list[tuple[int, str, int]]:
+    """Which of some (queue, kind, effect) have no lane yet."""
+    return [
+        (queue, kind, effect)
+        for queue, kind, effect in sorted(wanted)
+        if tx.one("lane_of", queue=queue, kind=kind, effect=effect) is None
+    ]
+
+
+def add_lanes(tx: Transaction, missing: list[tuple[int, str, int]]) -> None:
+    """Open the lanes that new tasks will stand in."""
+    for queue, kind, effect in missing:
+        tx.write("add_lane", queue=queue, kind=kind, effect=effect)
+
+
+def add(tx: Transaction, task: NewTask, event: str, key_id: str | None, **data: object) -> None:
+    """Insert a task, ready or waiting for its dependencies, with its brief, count and event. Its lane
+    exists.
+    """
+    tx.save("insert_task", task)
+    tx.write("insert_brief", task_id=task.task_id, sha256=briefs.digest(task.brief), brief=task.brief)
+    if task.depends_on:
+        dependencies = json_text(list(task.depends_on))
+        tx.write("mark_dependencies", dependencies=dependencies)
+        tx.write("insert_dependencies", task_id=task.task_id, dependencies=dependencies)
+    tx.count(task.queue, NEW, task.state)
+    if task.due is not None:
+        tx.alarm(task.queue, task.due)
+    tx.event(event, task.queue, task.task_id, key_id=key_id, data=json_text(data) if data else None)
+
+
+def view(tx: Transaction, task: TaskRow) -> TaskView:
+    """A task as its followers see it."""
+    leased, parked = task.state == LEASED, task.state == WAITING and task.wait_reason == INPUT
+    brief = briefs.intact(tx, task)
+    return TaskView(
+        task_id=task.task_id,
+        queue=queue_of(tx, task).name,
+        kind=task.kind,
+        effect_class=EFFECT_CLASSES[task.effect],
+        priority=task.priority,
+        state=states.STATES[task.state],
+        wait_reason=None if task.wait_reason is None else states.WAIT_REASONS[task.wait_reason],
+        brief=NULL if brief is None else Raw(brief.encode()),
+        parent_id=id_of(tx, task.parent),
+        depth=task.depth,
+        attempts=task.attempts,
+        failures=task.failures,
+        parks=task.parks,
+        fencing_token=task.fencing_token,
+        pending_children=task.pending_children,
+        pending_deps=task.pending_deps,
+        depends_on=[one.value for one in tx.all("dependency_ids", serial=task.serial)],
+        children=[one.value for one in tx.all("child_ids", serial=task.serial)],
+        worker=task.worker if leased else None,
+        claimed_at=rfc3339_or_none(task.claimed_at),
+        expires_at=rfc3339_or_none(task.expires_at),
+        created_at=rfc3339(task.created_at),
+        updated_at=rfc3339(task.updated_at),
+        not_before=rfc3339_or_none(task.not_before),
+        park_reason=task.park_reason,
+        parked_by=task.parked_by,
+        resume_at=rfc3339_or_none(task.due) if parked else None,
+        last_error=task.last_error,
+        cancel_reason=task.cancel_reason,
+        requeued_from=id_of(tx, task.requeued_from),
+    )
+
+
+def id_of(tx: Transaction, serial: int | None) -> str | None:
+    """The public name of a task that another one's row refers to."""
+    return None if serial is None else tx.one("id_of", serial=serial).value

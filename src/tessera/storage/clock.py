@@ -1,0 +1,34 @@
+"""The clock of a SQLite store: wall time that never runs backwards. (Contract §2.)"""
+
+from __future__ import annotations
+
+import threading
+
+from tessera.runtime import Runtime
+
+
+class Clock:
+    """`max(wall clock, last instant + elapsed)`: a wall clock that steps back is outlived by the monotonic
+    one, so a lapsed lease never revives. Safe from any thread.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._last = 0
+        self._last_elapsed = runtime.elapsed_us()
+
+    def instant(self) -> int:
+        """Now, in microseconds since 1970."""
+        with self._lock:
+            elapsed = self._runtime.elapsed_us()
+            self._last = max(self._runtime.now_us(), self._last + elapsed - self._last_elapsed)
+            self._last_elapsed = elapsed
+            return self._last
+
+    def outlive(self, instant: int) -> None:
+        """Never be before this instant: the store has seen it, in an earlier run or another process."""
+        with self._lock:
+            if instant > self._last:
+                self._last = instant
+                self._last_elapsed = self._runtime.elapsed_us()

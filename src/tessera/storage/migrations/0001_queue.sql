@@ -1,0 +1,221 @@
+-- The store on SQLite and D1, whole: what a new store is made of. An older store reaches the same schema through
+-- `storage/migrations/`. Times are integer microseconds since 1970; states, effects, wait reasons and event types are
+-- positions in the tuples of states.py and names.py. A task's integer `serial` never leaves the database; `task_id` is
+-- its public name.
+
+create table migrations (
+  version integer primary key,
+  name text not null,
+  applied_at integer not null
+) strict;
+
+-- Housekeeping: the store's id, the last instant it wrote, the reaper's last run.
+create table meta (
+  name text primary key,
+  value any
+) strict, without rowid;
+
+create table queues (
+  queue integer primary key,
+  name text not null unique,
+  heartbeat_seconds integer not null,
+  miss_limit integer not null,
+  lease_seconds integer not null,
+  max_attempts integer not null,
+  backoff_base_seconds integer not null,
+  backoff_cap_seconds integer not null,
+  weight integer not null,
+  paused integer not null
+) strict;
+
+-- One row per queue, changed in the transaction that changes a state.
+create table counts (
+  queue integer primary key references queues,
+  ready integer not null default 0,
+  leased integer not null default 0,
+  waiting integer not null default 0,
+  done integer not null default 0,
+  dead integer not null default 0,
+  cancelled integer not null default 0
+) strict;
+
+-- A lane is one (queue, kind, effect class): a filtered claim looks at the head of each lane it may draw from.
+create table lanes (
+  lane integer primary key,
+  queue integer not null references queues,
+  kind text not null,
+  effect integer not null,
+  unique (queue, kind, effect)
+) strict;
+
+-- `due` is when time moves the task: a delayed task's start, a parked task's wake-up. Null: time does not.
+-- (What time does to a lease stands in `leases`.)
+create table tasks (
+  serial integer primary key,
+  revision integer not null default 0, -- rises with every change: what a writer compares
+  task_id text not null unique,
+  queue integer not null references queues,
+  lane integer not null references lanes,
+  state integer not null,
+  priority integer not null,
+  created_at integer not null,
+  updated_at integer not null,
+  due integer,
+  not_before integer,
+  fencing_token integer not null default 0,
+  attempts integer not null default 0,
+  failures integer not null default 0,
+  parks integer not null default 0,
+  parent integer references tasks,
+  depth integer not null default 0,
+  children integer not null default 0,
+  pending_children integer not null default 0,
+  dependents integer not null default 0,
+  dependencies integer not null default 0,
+  pending_deps integer not null default 0,
+  wait_reason integer,
+  park_reason text,
+  parked_by text,
+  last_error text,
+  cancel_reason text,
+  requeued_from integer references tasks
+) strict;
+
+-- Only tasks that could be claimed this instant are in the two ready indexes, so a claim costs the same at any depth.
+create index tasks_ready_in_lane on tasks (lane, priority desc, created_at, task_id)
+  where state = 0 and due is null;
+create index tasks_ready_in_queue on tasks (queue, priority desc, created_at, task_id)
+  where state = 0 and due is null;
+create index tasks_due on tasks (queue, due) where due is not null;
+create index tasks_of_parent on tasks (parent, state) where parent is not null;
+create index tasks_requeued_from on tasks (requeued_from) where requeued_from is not null;
+
+-- A task's live lease: there is a row here exactly while its state is `leased`.
+create table leases (
+  serial integer primary key references tasks,
+  queue integer not null references queues,
+  fencing_token integer not null,
+  worker text not null,
+  key_id text,
+  claim_key text,
+  claimed_at integer not null,
+  expires_at integer not null,
+  hard_expires_at integer not null
+) strict;
+create index leases_expiring on leases (queue, expires_at);
+create index leases_claimed_under on leases (claim_key) where claim_key is not null;
+
+-- Apart from the hot row. The hash is checked before a brief is handed out.
+create table briefs (
+  serial integer primary key references tasks,
+  sha256 text not null,
+  brief text not null
+) strict;
+
+create table task_deps (
+  dependency integer not null references tasks,
+  dependent integer not null references tasks,
+  primary key (dependency, dependent)
+) strict, without rowid;
+create index task_deps_of on task_deps (dependent);
+
+-- What answered each park, or its timing out.
+create table task_inputs (
+  serial integer not null references tasks,
+  park integer not null,
+  input text not null,
+  key_id text,
+  resumed_at integer not null,
+  primary key (serial, park)
+) strict, without rowid;
+
+-- What a park said its input must look like.
+create table park_schemas (
+  serial integer not null references tasks,
+  park integer not null,
+  input_schema text not null,
+  primary key (serial, park)
+) strict, without rowid;
+
+create table results (
+  result integer primary key,
+  idempotency_key text not null unique,
+  serial integer not null references tasks,
+  fencing_token integer not null,
+  worker text not null,
+  ok integer not null,
+  output text not null,
+  error text,
+  sha256 text not null,
+  submitted_at integer not null,
+  state integer not null
+) strict;
+create index results_of_task on results (serial);
+
+-- A key is kept as its hash; its grant as canonical JSON.
+create table keys (
+  key_id text primary key,
+  key_sha256 text not null unique,
+  name text,
+  grant_json text not null,
+  created_at integer not null,
+  expires_at integer not null,
+  revoked_at integer
+) strict;
+
+-- The owner's word that one key of this grant may be `public`, usable once.
+create table approvals (
+  approval_sha256 text primary key,
+  grant_json text not null,
+  created_at integer not null,
+  expires_at integer not null,
+  key_id text
+) strict;
+
+create table jobs (
+  job_id text primary key,
+  serial integer not null references tasks,
+  fencing_token integer not null,
+  model text not null,
+  status text not null,
+  usage text not null,
+  cost_usd real,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+create index jobs_of_task on jobs (serial);
+
+create table events (
+  seq integer primary key,
+  at integer not null,
+  type integer not null,
+  queue integer,
+  task_id text,
+  worker text,
+  fencing_token integer,
+  key_id text,
+  data text
+) strict;
+
+-- Every version of every record; the head names the latest.
+create table records (
+  store text not null,
+  key text not null,
+  version integer not null,
+  value text not null,
+  created_at integer not null,
+  primary key (store, key, version)
+) strict, without rowid;
+
+create table record_heads (
+  store text not null,
+  key text not null,
+  version integer not null,
+  primary key (store, key)
+) strict, without rowid;
+
+create table blobs (
+  sha256 text primary key,
+  size integer not null,
+  created_at integer not null
+) strict;

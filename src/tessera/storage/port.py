@@ -1,0 +1,86 @@
+"""What a verb sees of a store, and what a door sees of an engine. Every engine gives exactly this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from tessera.runtime import Runtime
+
+
+class Transaction(Protocol):
+    """One verb's view: one instant, all reads before the first write, no way to refuse after it."""
+
+    now: int  # microseconds since 1970; read once the lock is held; never runs backwards in a store
+    settled: int  # how many overdue things were settled on behalf of this verb so far
+
+    def one(self, name: str, /, **params: object) -> Any:
+        """A statement's only row, as the struct that its block names, or None."""
+
+    def all(self, name: str, /, **params: object) -> list[Any]:
+        """Every row of a statement."""
+
+    def write(self, name: str, /, **params: object) -> None:
+        """Run a writing statement. It must change a row: none changed means the race was lost, and the verb
+        re-runs.
+        """
+
+    def save(self, name: str, row: Any) -> None:
+        """The same for a statement whose parameters are attributes of a row."""
+
+    def count(self, queue: int, came_from: int | None, goes_to: int, tasks: int = 1) -> None:
+        """Note a change of state for the queue's counts; written once, before the commit."""
+
+    def event(
+        self, type_name: str, queue: int | None = None, task_id: str | None = None, worker: str | None = None,
+        fencing_token: int | None = None, key_id: str | None = None, data: str | None = None,
+    ) -> None:  # fmt: skip
+        """Note a line of the log; written once, before the commit."""
+
+    def alarm(self, queue: int, at: int) -> None:
+        """Something in the queue falls due at that instant."""
+
+    def quiet(self, queue: int) -> bool:
+        """Whether nothing in the queue can be overdue, as far as memory knows; False when it does not."""
+
+    def quiet_until(self, queue: int, at: int) -> None:
+        """Remember that nothing in the queue falls due before that instant, unless an alarm says so."""
+
+    def ready(self, queue: int) -> None:
+        """Tell the queue's waiting claims after the commit; a count that goes to ready does so by itself."""
+
+    def after_commit(self, tell: Callable[[], None]) -> None:
+        """Call this once the verb's changes are committed; never on a rollback or a re-run."""
+
+
+Verb = Callable[..., Any]  # verb(tx, runtime, caller, ask)
+Settle = Callable[[Transaction, Runtime], int]  # returns how many things it settled
+
+
+class Engine(Protocol):
+    """A store that runs verbs. An answer is given only once it would survive a power cut."""
+
+    def submit(self, verb: Verb, *args: Any) -> Future[Any]:
+        """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal."""
+
+    def read(self, look: Verb, *args: Any) -> Any:
+        """Run a verb that only reads, beside the writer; return its answer or raise its refusal."""
+
+    def close(self) -> None:
+        """Finish what runs and let go of the store."""
+
+
+class Overdue(Exception):
+    """A verb found something that has fallen due. Its engine settles that in a transaction of its own, then
+    runs the verb again: this is how a claim reaps first, and how a lapse is kept though the caller is
+    refused. Raised before the verb's first write only.
+    """
+
+    def __init__(self, settle: Settle) -> None:
+        super().__init__("settle first")
+        self.settle = settle
+
+
+class LostRace(Exception):
+    """A row was not as the verb had read it: nothing was changed, run the verb again."""

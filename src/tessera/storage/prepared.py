@@ -1,0 +1,100 @@
+"""The catalogue, compiled for one SQLite connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import apsw
+import apsw.ext
+
+from tessera.limits import REMEMBERED_ROWS_MAX
+from tessera.storage import catalogue
+from tessera.storage.catalogue import Statement
+
+Execute = Callable[..., apsw.Cursor]
+
+
+class Prepared:
+    """A statement compiled for one connection: how it binds, runs and names its columns."""
+
+    __slots__ = ("bind", "bind_row", "execute", "forgets", "name", "params", "row", "text", "until")
+
+    def __init__(self, statement: Statement, execute: Execute) -> None:
+        self.name = statement.name
+        self.text = statement.text
+        self.params = statement.params
+        self.until = statement.remembered_until
+        self.bind = statement.bind
+        self.bind_row: Callable[[Any], Any] | None = (
+            attrgetter(*statement.params) if len(statement.params) > 1 else None
+        )
+        self.execute = execute
+        self.row: Callable[..., Any] = statement.row or tuple
+        self.forgets: list[Remembered] = []
+
+    def one(self, params: dict[str, object]) -> Any:
+        row = self.execute(self.text, self.bind(params)).fetchone()
+        return None if row is None else self.row(*row)
+
+    def all(self, params: dict[str, object]) -> list[Any]:
+        row = self.row
+        return [row(*columns) for columns in self.execute(self.text, self.bind(params))]
+
+    def write(self, params: dict[str, object]) -> None:
+        self.execute(self.text, self.bind(params))
+        for remembered in self.forgets:
+            remembered.rows.clear()
+
+    def save(self, row: Any) -> None:
+        assert self.bind_row is not None, f"{self.name} has too few parameters for a row"
+        self.execute(self.text, self.bind_row(row))
+        for remembered in self.forgets:
+            remembered.rows.clear()
+
+
+class Remembered(Prepared):
+    """A statement answered from memory until one that changes its answer has run."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, statement: Statement, execute: Execute) -> None:
+        super().__init__(statement, execute)
+        self.rows: dict[tuple[object, ...], Any] = {}
+
+    def one(self, params: dict[str, object]) -> Any:
+        key = self.bind(params)
+        found = self.rows.get(key)
+        if found is None:
+            found = super().one(params)
+            if len(self.rows) >= REMEMBERED_ROWS_MAX:
+                self.rows.clear()
+            if found is not None:
+                self.rows[key] = found
+        return found
+
+
+def prepare(connection: apsw.Connection, execute: Execute, *, remember: bool) -> dict[str, Prepared]:
+    """Compile every statement, so that a wrong one refuses to start, and wire what forgets what. A connection
+    that does not see every write must not remember.
+    """
+    prepared: dict[str, Prepared] = {}
+    for name, statement in catalogue.load().items():
+        _refuse_other_columns(connection, statement)
+        kind = Remembered if remember and statement.remembered_until else Prepared
+        prepared[name] = kind(statement, execute)
+    for remembered in prepared.values():
+        if isinstance(remembered, Remembered):
+            for writer in remembered.until:
+                prepared[writer].forgets.append(remembered)
+    return prepared
+
+
+def _refuse_other_columns(connection: apsw.Connection, statement: Statement) -> None:
+    """A statement's columns are its struct's fields, in order; one without a struct only writes."""
+    description = apsw.ext.query_info(connection, statement.text).description or ()
+    columns = tuple(column for column, *_ in description)
+    fields = statement.row.__struct_fields__ if statement.row else ()
+    if columns != fields:
+        raise ValueError(f"statement {statement.name} gives {columns}, its row has {fields}")

@@ -1,0 +1,100 @@
+-- name: queue_named
+-- row: QueueRow
+-- remembered until: define_queue
+-- One queue's settings.
+select * from queues where name = :name;
+
+-- name: queue_numbered
+-- row: QueueRow
+-- remembered until: define_queue
+-- One queue's settings, by the number that tasks carry.
+select * from queues where queue = :queue;
+
+-- name: all_queues
+-- row: QueueRow
+-- Every queue's settings.
+select * from queues order by name;
+
+-- name: next_queue
+-- row: Scalar
+-- The number that a new queue gets.
+select coalesce(max(queue), 0) + 1 as value from queues;
+
+-- name: define_queue
+-- Make a queue or change its settings.
+insert into queues (queue, name, heartbeat_seconds, miss_limit, lease_seconds, max_attempts, backoff_base_seconds,
+                    backoff_cap_seconds, weight, paused)
+values (:queue, :name, :heartbeat_seconds, :miss_limit, :lease_seconds, :max_attempts, :backoff_base_seconds,
+        :backoff_cap_seconds, :weight, :paused)
+on conflict (queue) do update set
+  heartbeat_seconds = excluded.heartbeat_seconds, miss_limit = excluded.miss_limit,
+  lease_seconds = excluded.lease_seconds, max_attempts = excluded.max_attempts,
+  backoff_base_seconds = excluded.backoff_base_seconds, backoff_cap_seconds = excluded.backoff_cap_seconds,
+  weight = excluded.weight, paused = excluded.paused;
+
+-- name: start_counts
+-- A new queue counts from zero.
+insert into counts (queue) values (:queue);
+
+-- name: change_counts
+-- Add what one transaction changed.
+update counts set ready = ready + :ready, leased = leased + :leased, waiting = waiting + :waiting,
+  done = done + :done, dead = dead + :dead, cancelled = cancelled + :cancelled
+where queue = :queue;
+
+-- name: counts
+-- row: CountsRow
+-- Every queue's counts.
+select q.name, c.ready, c.leased, c.waiting, c.done, c.dead, c.cancelled
+from counts c join queues q on q.queue = c.queue order by q.name;
+
+-- name: recount
+-- row: CountsRow
+-- The same, counted from the tasks themselves.
+select q.name, count(*) filter (where t.state = 0) as ready, count(*) filter (where t.state = 1) as leased,
+  count(*) filter (where t.state = 2) as waiting, count(*) filter (where t.state = 3) as done,
+  count(*) filter (where t.state = 4) as dead, count(*) filter (where t.state = 5) as cancelled
+from queues q left join tasks t on t.queue = q.queue group by q.name order by q.name;
+
+-- name: health
+-- row: HealthRow
+-- Every queue's counts, when its oldest claimable task was made, and how many leases have expired unsettled. The
+-- oldest is the first of each priority, sought one priority after the other: a deep queue costs no more.
+with recursive level (queue, priority) as (
+  select queue, (select max(priority) from tasks t where t.queue = q.queue and t.state = 0 and t.due is null)
+  from queues q
+  union all
+  select queue, (select max(priority) from tasks t
+    where t.queue = l.queue and t.state = 0 and t.due is null and t.priority < l.priority)
+  from level l where priority is not null
+), claimable (queue, created_at) as (
+  select queue, (select min(created_at) from tasks t
+    where t.queue = l.queue and t.priority = l.priority and t.state = 0 and t.due is null)
+  from level l where priority is not null
+  union all
+  select t.queue, t.created_at from queues q cross join tasks t
+    on t.queue = q.queue and t.due is not null and t.due <= :now and t.state = 0
+)
+select q.name, c.ready, c.leased, c.waiting, c.done, c.dead, c.cancelled,
+  (select min(created_at) from claimable o where o.queue = q.queue) as oldest_ready_at,
+  (select count(*) from leases l where l.queue = q.queue and l.expires_at <= :now) as expired_leases
+from queues q join counts c on c.queue = q.queue order by q.name;
+
+-- name: lane_of
+-- row: Scalar
+-- remembered until: add_lane
+-- The lane of one kind and effect class in a queue.
+select lane as value from lanes where queue = :queue and kind = :kind and effect = :effect;
+
+-- name: lanes_matching
+-- row: Text
+-- remembered until: add_lane
+-- The lanes a filtered claim may draw from, as a JSON array; a null filter matches all.
+select json_group_array(lane) as value from lanes
+where queue = :queue
+  and (:kinds is null or kind in (select value from json_each(:kinds)))
+  and (:effects is null or effect in (select value from json_each(:effects)));
+
+-- name: add_lane
+-- A kind and effect class seen in this queue for the first time.
+insert into lanes (queue, kind, effect) values (:queue, :kind, :effect);

@@ -1,0 +1,130 @@
+"""Every verb and how each door offers it. Routes, OpenAPI, MCP tools, commands and docs are made from this
+table, so a verb that is not here does not exist, and one that is here is offered everywhere the same.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tessera import models
+from tessera.models import Model, Nothing
+from tessera.storage.port import Verb
+from tessera.verbs import keys, looks
+from tessera.verbs.cancel import cancel
+from tessera.verbs.claim import claim
+from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
+from tessera.verbs.enqueue import enqueue
+from tessera.verbs.heartbeat import heartbeat
+from tessera.verbs.keys import caller_for, guarded
+from tessera.verbs.park import park
+from tessera.verbs.reap import reap
+from tessera.verbs.release import release
+from tessera.verbs.requeue import requeue
+from tessera.verbs.resume import resume
+from tessera.verbs.split import split
+from tessera.verbs.submit import submit
+
+
+class Row(Struct, frozen=True):
+    """One verb: what it takes and gives, what it needs, and where it is met."""
+
+    verb: Verb
+    ask: type[Model]
+    answer: type[Model]
+    path: str | None  # None: offered on the store's machine only
+    needs: str
+    command: str
+    method: str = "POST"
+    status: int = 200
+    header: str | None = None  # a field of the ask that travels as this header
+    waits: bool = False  # an empty answer may be waited out
+    tool: bool = False  # whether MCP offers it under the verb's name
+
+    @property
+    def name(self) -> str:
+        """The verb's name, the same in the library, in MCP and in the docs."""
+        return str(self.verb.__name__)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it only reads."""
+        return self.method == "GET"
+
+    def run(self) -> Verb:
+        """The verb behind the check of its caller's key."""
+        return guarded(self.verb)
+
+
+_IDEMPOTENCY = "idempotency_key"
+_HOLDER = "the key that claimed"
+_QUEUE = "key for the queue"
+
+_ROWS: tuple[Row, ...] = (
+    Row(define_queue, models.DefineQueue, models.QueueConfig, "/v1/queues/define", "admin", "queues define"),
+    Row(pause_queue, models.QueueRef, models.QueueConfig, "/v1/queues/pause", "admin", "queues pause"),
+    Row(resume_queue, models.QueueRef, models.QueueConfig, "/v1/queues/resume", "admin", "queues resume"),
+    Row(
+        looks.queues, Nothing, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
+        tool=True,
+    ),
+    Row(
+        enqueue, models.TaskSpec, models.Enqueued, "/v1/tasks",
+        "key for the queue, the kind and each dependency's queue, holding the effect class (admin for "
+        "write-repo and public)", "enqueue", status=201,
+    ),
+    Row(
+        claim, models.Claim, models.Lease, "/v1/tasks/claim", "key for the queue, kind and effect class",
+        "claim", header=_IDEMPOTENCY, waits=True, tool=True,
+    ),
+    Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool=True),
+    Row(
+        submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
+        tool=True,
+    ),
+    Row(
+        split, models.Split, models.Children, "/v1/tasks/split",
+        "the key that claimed, holding each child's effect class", "split", tool=True,
+    ),
+    Row(park, models.Park, models.TaskView, "/v1/tasks/park", _HOLDER, "park", tool=True),
+    Row(
+        resume, models.Resume, models.TaskView, "/v1/tasks/resume",
+        "key for the queue and the effect class (admin for write-repo and public), other than the key that "
+        "parked it", "resume", tool=True,
+    ),
+    Row(release, models.Release, models.TaskView, "/v1/tasks/release", _HOLDER, "release"),
+    Row(
+        cancel, models.Cancel, models.TaskView, "/v1/tasks/cancel", "key for the queue and the effect class",
+        "cancel",
+    ),
+    Row(requeue, models.TaskRef, models.Enqueued, "/v1/tasks/requeue", "admin", "requeue"),
+    Row(reap, Nothing, models.Reaped, "/v1/admin/reap", "admin", "reap"),
+    Row(looks.task, models.TaskRef, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET"),
+    Row(
+        looks.tasks, models.ListTasks, models.Tasks, "/v1/tasks", "any key; shows its queues",
+        "tasks list", "GET",
+    ),
+    Row(
+        looks.results, models.TaskRef, models.Results, "/v1/tasks/{task_id}/results", _QUEUE, "tasks results",
+        "GET",
+    ),
+    Row(looks.counts, models.AskCounts, models.Counts, "/v1/counts", "any key", "counts", "GET"),
+    Row(looks.health, Nothing, models.Health, "/v1/health", "nothing", "health", "GET"),
+    Row(looks.events, models.ListEvents, models.Events, "/v1/events", "admin", "events", "GET"),
+    Row(
+        keys.issue_key, models.IssueKeyBody, models.IssuedKey, "/v1/admin/keys", "admin", "keys issue",
+        status=201,
+    ),
+    Row(keys.keys, Nothing, models.Keys, "/v1/admin/keys", "admin", "keys list", "GET"),
+    Row(
+        keys.revoke_key, models.KeyRef, models.KeyGrant, "/v1/admin/keys/{key_id}/revoke", "admin",
+        "keys revoke",
+    ),
+    Row(
+        keys.issue_approval, models.ApprovalBody, models.Approval, None,
+        "the owner, on the store's machine", "approvals issue",
+    ),
+)  # fmt: skip
+
+SURFACE: dict[str, Row] = {row.name: row for row in _ROWS}
+
+__all__ = ["SURFACE", "Row", "caller_for"]

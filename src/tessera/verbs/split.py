@@ -1,0 +1,86 @@
+"""split: turn one task into children, and wait for them."""
+
+from __future__ import annotations
+
+from tessera.canonical import json_text
+from tessera.errors import InvalidRequest, ScopeDenied
+from tessera.limits import DESCENDANTS_UNFINISHED_MAX, NESTING_LEVELS_MAX
+from tessera.models import Child, Children, Split
+from tessera.names import EFFECT_RANK
+from tessera.rows import QueueRow, TaskRow
+from tessera.rules import grants, moves
+from tessera.rules.grants import Caller
+from tessera.rules.moves import NewTask
+from tessera.runtime import Runtime
+from tessera.steps import briefs, leases, tasks
+from tessera.storage.port import Transaction
+
+
+def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Children:
+    """Create the children, end the lease, and let the parent wait until every child has ended."""
+    parent, queue = leases.held(tx, caller, ask.task_id, ask.fencing_token)
+    if parent.depth >= NESTING_LEVELS_MAX:
+        raise InvalidRequest(f"children: nesting stops at {NESTING_LEVELS_MAX} levels")
+    task_ids = tuple(child.task_id or runtime.new_id("t_") for child in ask.children)
+    _refuse_known_ids(tx, task_ids)
+    children = [
+        _child(tx, caller, parent, queue, task_ids, index, child) for index, child in enumerate(ask.children)
+    ]
+    _refuse_too_many(tx, parent, len(children))
+    lanes = tasks.missing_lanes(tx, {(child.queue, child.kind, child.effect) for child in children})
+    runtime.reach("split.read")
+
+    tasks.add_lanes(tx, lanes)
+    for child in children:
+        tasks.add(tx, child, "enqueued", caller.key_id, parent=parent.task_id)
+    after = moves.split(parent, tx.now, len(children))
+    tasks.move(tx, parent, after, "split", caller.key_id, children=len(children))
+    runtime.reach("split.written")
+    return Children(children=list(task_ids))
+
+
+def _refuse_known_ids(tx: Transaction, task_ids: tuple[str, ...]) -> None:
+    if len(set(task_ids)) < len(task_ids):
+        raise InvalidRequest("children: a task id is given twice")
+    if tx.all("tasks_named", task_ids=json_text(list(task_ids))):
+        raise InvalidRequest("children: a task id is in use already")
+
+
+def _refuse_too_many(tx: Transaction, parent: TaskRow, children: int) -> None:
+    unfinished = tx.one("unfinished_under_root", serial=parent.serial).value
+    if unfinished + children > DESCENDANTS_UNFINISHED_MAX:
+        raise InvalidRequest(
+            f"children: more than {DESCENDANTS_UNFINISHED_MAX:,} unfinished descendants under one root"
+        )
+
+
+def _child(
+    tx: Transaction, caller: Caller, parent: TaskRow, queue: QueueRow, task_ids: tuple[str, ...], index: int,
+    child: Child,
+) -> NewTask:  # fmt: skip
+    """Fill in what the parent supplies, and refuse what it may not hand on."""
+    where = f"children[{index}]"
+    if any(not 0 <= earlier < index for earlier in child.after):
+        raise InvalidRequest(f"{where}.after: not the index of an earlier child")
+    brief = briefs.accepted(child.brief, f"{where}.brief")
+    effect = parent.effect if child.effect_class is None else EFFECT_RANK[child.effect_class]
+    queue = queue if child.queue is None else tasks.queue_known(tx, child.queue)
+    kind = child.kind or parent.kind
+    grants.covers_task(caller, queue.name, kind)
+    grants.holds_effect(caller, effect)
+    if effect > parent.effect:
+        raise ScopeDenied(f"{where}.effect_class: broader than the parent's")
+    depends_on = tuple(task_ids[earlier] for earlier in dict.fromkeys(child.after))
+    return NewTask(
+        task_id=task_ids[index],
+        queue=queue.queue,
+        kind=kind,
+        effect=effect,
+        priority=parent.priority if child.priority is None else child.priority,
+        brief=brief,
+        now=tx.now,
+        depends_on=depends_on,
+        pending_deps=len(depends_on),
+        parent=parent.serial,
+        depth=parent.depth + 1,
+    )
