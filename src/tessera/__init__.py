@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tessera.names import VERSION as __version__
+
 if TYPE_CHECKING:
     from tessera.app import open
     from tessera.errors import TesseraError
     from tessera.library import Tessera
 
-__version__ = "0.2.0"
 __all__ = ["Tessera", "TesseraError", "__version__", "open"]
 
 _HOMES = {"open": "tessera.app", "Tessera": "tessera.library", "TesseraError": "tessera.errors"}

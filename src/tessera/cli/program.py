@@ -69,30 +69,31 @@ class Program:
         self._given = {"stdin": stdin, "lease.json": lease}
         self._env = env
         self._files = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Program:
-        """Start it. Raises OSError when the machine cannot."""
-        with ExitStack() as undo:
-            self._home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="tessera-work-")))
-            for name, content in self._given.items():
-                with self._create(name) as file:
-                    file.write(content)
-            stdin = undo.enter_context((self._home / "stdin").open("rb"))
-            self._stdout, self._stderr = (
-                undo.enter_context(self._create(name)) for name in ("stdout", "stderr")
-            )
-            self._process = subprocess.Popen(  # noqa: S603 - running the user's command is the purpose
-                self._command, stdin=stdin, stdout=self._stdout, stderr=self._stderr, start_new_session=True,
-                env={**self._env, "TESSERA_LEASE_FILE": str(self._home / "lease.json")},
-            )  # fmt: skip
-            self._files = undo.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.reap()
+        if self._process is not None:
+            self.reap()
         self._files.close()
+
+    def start(self) -> None:
+        """Start the command. Raises OSError when this machine cannot."""
+        self._home = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="tessera-work-")))
+        for name, content in self._given.items():
+            with self._create(name) as file:
+                file.write(content)
+        stdin = self._files.enter_context((self._home / "stdin").open("rb"))
+        self._stdout = self._files.enter_context(self._create("stdout"))
+        self._stderr = self._files.enter_context(self._create("stderr"))
+        self._process = subprocess.Popen(  # noqa: S603 - running the user's command is the purpose
+            self._command, stdin=stdin, stdout=self._stdout, stderr=self._stderr, start_new_session=True,
+            env={**self._env, "TESSERA_LEASE_FILE": str(self._home / "lease.json")},
+        )  # fmt: skip
 
     def when_ended(self, tell: Callable[[], None]) -> None:
         """Call `tell` from another thread as soon as the command has ended."""

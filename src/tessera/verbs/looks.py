@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tessera import __version__
 from tessera.canonical import json_text
 from tessera.limits import PAGE_BRIEFS_BYTES_MAX, SECOND_US
 from tessera.models import (
@@ -25,7 +24,7 @@ from tessera.models import (
     Tasks,
     TaskView,
 )  # fmt: skip
-from tessera.names import EVENT_TYPES
+from tessera.names import EVENT_TYPES, VERSION
 from tessera.rows import CountsRow, EventRow, HealthRow, ResultRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
@@ -93,7 +92,7 @@ def health(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> H
     reaped = tx.one("reaper_last_run")
     return Health(
         db_ok=True,
-        version=__version__,
+        version=VERSION,
         time=rfc3339(tx.now),
         reaper_last_run=None if reaped is None else rfc3339(reaped.value),
         queues={row.name: _health(row, tx.now) for row in tx.all("health", now=tx.now)},
