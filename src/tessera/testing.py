@@ -32,19 +32,23 @@ class World:
     """A runtime whose clock moves when told, whose chance is a constant, whose ids count up."""
 
     now_us: int = 1_800_000_000_000_000
+    elapsed_us: int = 0
     u: float = 1.0  # where in its range a drawn number lies: 0 the lowest, 1 the highest
     reached: list[str] = field(default_factory=list)  # the crash points passed, in order
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let time pass, for every store on this world's runtime."""
+        """Let time pass, for every store on this world's runtime. A negative number steps the wall clock
+        back, as an administrator might; the monotonic clock knows nothing of that.
+        """
         self.now_us += int(seconds * SECOND_US)
+        self.elapsed_us += max(0, int(seconds * SECOND_US))
 
     def runtime(self) -> Runtime:
         """The runtime to open a store with."""
         return Runtime(
             now_us=lambda: self.now_us,
-            elapsed_us=lambda: self.now_us,
+            elapsed_us=lambda: self.elapsed_us,
             sleep=self.pass_seconds,
             uniform=lambda low, high: low + (high - low) * self.u,
             token=lambda: f"secret-{next(self._numbers):08d}",

@@ -19,7 +19,7 @@ from tessera.limits import LOST_RACES_MAX
 from tessera.runtime import Runtime
 from tessera.storage.port import LostRace, Verb
 from tessera.storage.readers import Readers
-from tessera.storage.sqlite import AGAIN, Job, Writer
+from tessera.storage.sqlite import AGAIN, Job, Writer, refusal_of
 
 log = logging.getLogger("tessera.storage")
 
@@ -73,12 +73,15 @@ class DirectEngine:
                 _answer(job)
 
     def _run(self, jobs: list[Job]) -> None:
-        if self._closed:
+        try:
+            if self._closed:
+                raise Unavailable("the store is closed", definite=True)
+            self._writer.begin()
+        except TesseraError as refusal:
             for job in jobs:
-                job.outcome = Unavailable("the store is closed", definite=True)
+                job.outcome = refusal
             return
         try:
-            self._writer.begin()
             for job in jobs:
                 job.outcome = self._writer.attempt(job)
             self._writer.commit()
@@ -110,10 +113,10 @@ def _run_alone(writer: Writer, job: Job) -> None:
             writer.rollback()
             job.outcome = refusal
             return
-        except Exception:
+        except Exception as error:
             writer.rollback()
             log.exception("verb %s failed", getattr(job.verb, "__name__", job.verb))
-            job.outcome = TesseraError()
+            job.outcome = refusal_of(error)
             return
         else:
             return

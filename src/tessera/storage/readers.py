@@ -8,12 +8,14 @@ from __future__ import annotations
 import queue
 from typing import Any, NoReturn
 
+import apsw
+
 from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
-from tessera.storage.sqlite import connect
+from tessera.storage.sqlite import connect, refusal_of
 
 
 class SqliteSnapshot:
@@ -72,6 +74,8 @@ class Readers:
         try:
             reader = reader or Reader(self._path)
             return reader.read(look, self._runtime, self._clock, args)
+        except apsw.Error as error:
+            raise refusal_of(error) from error
         finally:
             self._idle.put(reader)
 

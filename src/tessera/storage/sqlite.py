@@ -24,6 +24,15 @@ from tessera.storage.migrate import migrate
 from tessera.storage.port import LostRace, Overdue, Verb
 from tessera.storage.prepared import Remembered, prepare
 
+_SAID_OF: dict[type[Exception], str] = {
+    apsw.BusyError: f"another process has held the store's lock for {BUSY_SECONDS_MAX} seconds; try again",
+    apsw.CantOpenError: "the store's file cannot be opened or made: look at its path and permissions",
+    apsw.CorruptError: "the store's file is damaged: restore a backup",
+    apsw.FullError: "the disk is full: make room and try again",
+    apsw.NotADBError: "the file is not a SQLite file, so no store",
+    apsw.PermissionsError: "the store's file or folder may not be written",
+    apsw.ReadOnlyError: "the store's file or folder may not be written",
+}
 AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
 
 
@@ -44,27 +53,30 @@ class Job:
 def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     """A connection set up as measured in docs/performance.md: WAL, every commit synced, stable plans."""
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-    try:
-        connection = apsw.Connection(path, flags=flags, statementcachesize=512)
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
-        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no string
-        connection.set_busy_timeout(BUSY_SECONDS_MAX * 1_000)
-        for pragma in (
-            "page_size = 4096",
-            "journal_mode = wal",
-            "synchronous = full",
-            "cache_size = -65536",
-            "wal_autocheckpoint = 4000",
-            "temp_store = memory",
-            "foreign_keys = off",  # what they name is checked by the verbs, once
-            f"query_only = {int(read_only)}",
-        ):
-            connection.execute(f"pragma {pragma}")
-    except apsw.CantOpenError as error:
-        raise Unavailable(f"{path} cannot be opened: {error}", definite=True) from error
-    except apsw.NotADBError as error:
-        raise Unavailable(f"{path} is not a SQLite file", definite=True) from error
+    connection = apsw.Connection(path, flags=flags, statementcachesize=512)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no string
+    connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
+    for pragma in (
+        "page_size = 4096",
+        "journal_mode = wal",
+        "synchronous = full",
+        "cache_size = -65536",
+        "wal_autocheckpoint = 4000",
+        "temp_store = memory",
+        "foreign_keys = off",  # what they name is checked by the verbs, once
+        f"query_only = {int(read_only)}",
+    ):
+        connection.execute(f"pragma {pragma}")
     return connection
+
+
+def refusal_of(error: Exception) -> TesseraError:
+    """What the caller is told of an exception that no verb raises on purpose."""
+    for kind, detail in _SAID_OF.items():
+        if isinstance(error, kind):
+            return Unavailable(detail, definite=True)
+    return TesseraError()
 
 
 class SqliteTransaction:
@@ -148,15 +160,14 @@ class Writer:
     def __init__(self, path: str, runtime: Runtime) -> None:
         self.runtime = runtime
         self.clock = Clock(runtime)
-        self.connection = connect(path)
         try:
+            self.connection = connect(path)
             migrate(self.connection, runtime)
-        except BaseException:
-            self.connection.close()
-            raise
-        # One cursor: each use resets the last, at half the cost of a new one.
-        self.execute = self.connection.cursor().execute
-        self.prepared = prepare(self.connection, self.execute, remember=True)
+            # One cursor: each use resets the last, at half the cost of a new one.
+            self.execute = self.connection.cursor().execute
+            self.prepared = prepare(self.connection, self.execute, remember=True)
+        except apsw.Error as error:
+            raise refusal_of(error) from error
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[object, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
@@ -171,10 +182,7 @@ class Writer:
         try:
             self.execute("begin immediate")
         except apsw.BusyError as error:
-            raise Unavailable(
-                f"another process has held the store's write lock for {BUSY_SECONDS_MAX} seconds; try again",
-                definite=True,
-            ) from error
+            raise refusal_of(error) from error
         self._changes_before = self.connection.total_changes()
         version = self.execute("pragma data_version").get
         if version != self._foreign_version:

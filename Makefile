@@ -1,0 +1,59 @@
+# Everything a developer or a newcomer runs. `make` alone lists it.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs suite suite-stub lock-suite bench soak clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+BACKEND ?= store
+
+help:  ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/base  ## a small swarm studies Python's standard library: about a minute, then a report
+	$(BIN)/python -m examples.stdlib_swarm
+
+test: check  ## everything that must hold, in its short form
+	$(BIN)/python -m pytest tests
+	$(MAKE) --no-print-directory suite
+
+check: .venv/dev  ## format, lint, types, imports, tidiness
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache > .venv/imports.txt || (cat .venv/imports.txt; exit 1)
+	$(BIN)/python -m pytest tests/test_tidy.py tests/test_docs.py
+
+format: .venv/dev  ## put every file into its form
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --fix --quiet .
+
+docs: .venv/dev  ## write the generated pages anew: states, errors, verbs
+	$(BIN)/python -m docs.generate
+
+suite: .venv/dev  ## the conformance suite, on BACKEND=store
+	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance
+
+suite-stub: .venv/dev  ## show that every conformance test fails on an empty backend
+	$(BIN)/python -m conformance.stub
+
+lock-suite: .venv/dev  ## record the hashes of the conformance suite, on purpose
+	$(BIN)/python -m conformance.lock
+
+bench: .venv/dev  ## measure what docs/performance.md claims
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/startup.py
+
+soak: .venv/dev  ## the long form of the random and racing tests: about half an hour
+	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash
+
+clean:  ## remove what was installed and made
+	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/base: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@

@@ -1,0 +1,82 @@
+"""The statement files: how they load, what they refuse, how they run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tessera.storage import catalogue
+from tessera.storage.prepared import prepare
+from tessera.storage.sqlite import Writer
+from tessera.testing import World
+
+HOT = (
+    "next_ready", "earliest_due", "due_in_queue", "lapsed_in_queue", "task_named", "task_numbered",
+    "task_claimed_under", "result_keyed", "results_of", "key_hashed", "key_standing", "brief_of",
+    "queue_named", "events_after", "id_of", "requeued_as",
+)  # fmt: skip
+
+
+@pytest.fixture
+def writer(tmp_path: Path, world: World) -> Writer:
+    """The connection that writes, on a new store."""
+    return Writer(str(tmp_path / "s.db"), world.runtime())
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_hot_plans(writer: Writer, name: str) -> None:
+    """What every claim or submit reads is sought in an index: nothing scans a table, nothing sorts."""
+    statement = writer.prepared[name]
+    plan = [
+        row[3]
+        for row in writer.execute(f"explain query plan {statement.text}", (None,) * len(statement.params))
+    ]
+
+    assert [line for line in plan if re.match(r"SCAN (?!\(subquery|CONSTANT)|.*TEMP B-TREE", line)] == []
+    writer.close()
+
+
+def test_a_filtered_claim_seeks_in_each_lane(writer: Writer) -> None:
+    """A claim with filters looks at the head of each lane in the lanes' own index."""
+    text = writer.prepared["next_ready_in_lanes"].text
+    plan = [row[3] for row in writer.execute(f"explain query plan {text}", ("[1,2]",))]
+
+    assert any("tasks_ready_in_lane" in line for line in plan)
+    assert [line for line in plan if re.match(r"SCAN (?!j )", line)] == []
+    writer.close()
+
+
+def test_columns_must_be_the_rows_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement whose columns differ from its struct's fields refuses to start."""
+    (tmp_path / "a.sql").write_text("-- name: wrong\n-- row: Scalar\n-- Not a value.\nselect 1 as other;\n")
+    statements = catalogue.load(tmp_path)
+    monkeypatch.setattr(catalogue, "load", lambda: statements)
+    connection = apsw.Connection(":memory:")
+
+    with pytest.raises(ValueError, match=r"wrong gives \('other',\), its row has \('value',\)"):
+        prepare(connection, connection.execute, remember=False)
+
+
+def test_a_name_is_used_once(tmp_path: Path) -> None:
+    """A statement defined twice refuses to load."""
+    (tmp_path / "a.sql").write_text("-- name: x\n-- One.\nselect 1;\n-- name: x\n-- Two.\nselect 2;\n")
+
+    with pytest.raises(ValueError, match="x is defined twice"):
+        catalogue.load(tmp_path)
+
+
+def test_a_dialect_replaces_by_name(tmp_path: Path) -> None:
+    """A dialect's folder replaces a statement by its name, and one that replaces nothing refuses to load."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "a.sql").write_text("-- name: x\n-- One.\nselect :b, :a, :b;\n")
+    (tmp_path / "other" / "a.sql").write_text("-- name: x\n-- Two.\nselect :a;\n")
+    assert catalogue.load(tmp_path)["x"].text == "select ?1, ?2, ?1"
+    assert catalogue.load(tmp_path)["x"].bind({"a": 1, "b": 2}) == (2, 1)
+    assert catalogue.load(tmp_path, "other")["x"].params == ("a",)
+    (tmp_path / "other" / "b.sql").write_text("-- name: y\n-- Three.\nselect 1;\n")
+
+    with pytest.raises(ValueError, match=r"other replaces statements that do not exist: \['y'\]"):
+        catalogue.load(tmp_path, "other")
