@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from tessera import errors, models
 from tessera.cli.program import Verdict
-from tessera.limits import SECOND_US
 from tessera.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ class Kept(Enum):
 
 
 class Holding:
-    """One lease. Times are of the monotonic clock, counted from before the store was asked, so the holder never
-    believes in a lease for longer than the store does.
+    """One lease. Its times are counted on the monotonic clock from before the store was asked, so the holder
+    never believes in it for longer than the store does.
     """
 
     def __init__(self, store: Tessera, lease: models.Lease, runtime: Runtime) -> None:
@@ -77,17 +76,17 @@ class Holding:
         self._insist(lambda: self._store.release(self.lease.task_id, self.lease.fencing_token))
 
     def was_handed_back(self) -> bool:
-        """Whether a lease that is gone ended by the holder's own word: a submit under its token, a split, a park
-        or a release. A lapse counts a failure and a cancel shows in the state; those four do neither.
+        """Whether a lease that is gone ended by its holder's own word: a submit under its token, a split, a
+        park or a release. A lapse counts a failure and a cancel shows in the state; those do neither.
         """
         lease = self.lease
         try:
-            if any(result.fencing_token == lease.fencing_token for result in self._store.results(lease.task_id)):
-                return True
+            tokens = {result.fencing_token for result in self._store.results(lease.task_id)}
             task = self._store.task(lease.task_id)
         except errors.TesseraError:
             return False
-        return task.state != "cancelled" and task.failures == lease.failures
+        uncounted = task.state != "cancelled" and task.failures == lease.failures
+        return lease.fencing_token in tokens or uncounted
 
     def _submit(self, verdict: Verdict) -> models.Receipt:
         task_id, token = self.lease.task_id, self.lease.fencing_token

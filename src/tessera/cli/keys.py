@@ -1,4 +1,4 @@
-"""`tessera keys` and `tessera approvals`: who may do what. A secret is shown once and never taken as an argument."""
+"""`tessera keys` and `tessera approvals`: who may do what. A secret is shown once, and never an argument."""
 
 from __future__ import annotations
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import click
 
+from tessera.cli.text import json_value
 from tessera.names import EFFECT_CLASSES, SCOPES
 
 Body = Callable[..., None]
@@ -64,7 +63,7 @@ class Document(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The document as a Python value; anything but one JSON document is wrong usage."""
         try:
-            return json.loads(self._text(value), parse_constant=_not_json)
+            return json_value(self._text(value))
         except OSError as error:
             self.fail(f"cannot read {value[1:]}: {error.strerror}", param, ctx)
         except UnicodeDecodeError:
@@ -76,13 +75,10 @@ class Document(click.ParamType[Any]):
 
     @staticmethod
     def _text(value: str) -> str:
-        if value == "-":
-            return click.get_binary_stream("stdin").read().decode()
-        return Path(value[1:]).read_bytes().decode() if value.startswith("@") else value
-
-
-def _not_json(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON value")
+        if value != "-" and not value.startswith("@"):
+            return value
+        with click.open_file(value.removeprefix("@"), "rb") as file:
+            return bytes(file.read()).decode()
 
 
 class Seconds(click.FloatRange):
@@ -111,20 +107,24 @@ kinds = click.option(
 )
 
 
+_GRANT: Final[list[Callable[[Body], Body]]] = [
+    click.option("--queue", "queues", multiple=True, metavar="QUEUE",
+                 help="A queue it covers; may be repeated. Left out: all."),
+    click.option("--kind", "kinds", multiple=True, metavar="KIND",
+                 help="A kind it covers; may be repeated. Left out: all."),
+    click.option("--effect", "effect_classes", multiple=True, type=EFFECT,
+                 help="An effect class it holds; may be repeated. Left out: read."),
+    click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES),
+                 help="A right beyond tasks; may be repeated."),
+    click.option("--days", type=int, help="How many days it lives, 1 to 14. Left out: 14."),
+]  # fmt: skip
+
+
 def grant(body: Body) -> Body:
     """Add the options that say what a key may do."""
-    options = [
-        click.option("--queue", "queues", multiple=True, metavar="QUEUE",
-                     help="A queue it covers; may be repeated. Left out: all."),
-        click.option("--kind", "kinds", multiple=True, metavar="KIND",
-                     help="A kind it covers; may be repeated. Left out: all."),
-        click.option("--effect", "effect_classes", multiple=True, type=EFFECT,
-                     help="An effect class it holds; may be repeated. Left out: read."),
-        click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES),
-                     help="A right beyond tasks; may be repeated."),
-        click.option("--days", type=int, help="How many days it lives, 1 to 14. Left out: 14."),
-    ]  # fmt: skip
-    return functools.reduce(lambda command, option: option(command), reversed(options), body)
+    for option in reversed(_GRANT):
+        body = option(body)
+    return body
 
 
 def given(**fields: Any) -> dict[str, Any]:

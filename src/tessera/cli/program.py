@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,9 +12,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from tessera.cli.text import cut_front
+from tessera.cli.text import cut_front, json_value
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
 
 STDOUT_BYTES_MAX: Final = 4 * OUTPUT_BYTES_MAX  # white space and escapes may fall away; beyond, nobody looks
@@ -36,13 +35,11 @@ def judge(code: int, stdout: bytes, stderr: bytes) -> Verdict:
         said = cut_front(stderr.decode(errors="replace"), ERROR_BYTES_MAX)
         return Verdict(ok=False, error=said if said.strip() else _how_it_ended(code))
     if len(stdout) > STDOUT_BYTES_MAX:
-        return Verdict(
-            ok=False, error=f"stdout is over {STDOUT_BYTES_MAX} bytes; an output may have {OUTPUT_BYTES_MAX}"
-        )
+        return Verdict(ok=False, error=f"stdout is over the limit of {OUTPUT_BYTES_MAX} bytes")
     if not stdout.strip():
         return Verdict(ok=True)
     try:
-        return Verdict(ok=True, output=json.loads(stdout.decode(), parse_constant=_not_json))
+        return Verdict(ok=True, output=json_value(stdout.decode()))
     except (ValueError, RecursionError) as error:
         return Verdict(ok=False, error=f"stdout is not one JSON document: {error}")
 
@@ -51,10 +48,6 @@ def _how_it_ended(code: int) -> str:
     if code > 0:
         return f"the command ended with exit code {code} and wrote nothing to stderr"
     return f"the command was killed by {signal.Signals(-code).name} and wrote nothing to stderr"
-
-
-def _not_json(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON value")
 
 
 class Program:
@@ -69,7 +62,7 @@ class Program:
         self._given = {"stdin": stdin, "lease.json": lease}
         self._env = env
         self._files = ExitStack()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._started = False
 
     def __enter__(self) -> Program:
         return self
@@ -77,7 +70,7 @@ class Program:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is not None:
+        if self._started:
             self.reap()
         self._files.close()
 
@@ -94,6 +87,7 @@ class Program:
             self._command, stdin=stdin, stdout=self._stdout, stderr=self._stderr, start_new_session=True,
             env={**self._env, "TESSERA_LEASE_FILE": str(self._home / "lease.json")},
         )  # fmt: skip
+        self._started = True
 
     def when_ended(self, tell: Callable[[], None]) -> None:
         """Call `tell` from another thread as soon as the command has ended."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -28,7 +27,9 @@ def settings(body: options.Body) -> options.Body:
     add = [
         click.option(f"--{name.replace('_', '-')}", type=int, help=text) for name, text in SETTINGS.items()
     ]
-    return functools.reduce(lambda command, option: option(command), reversed(add), body)
+    for option in reversed(add):
+        body = option(body)
+    return body
 
 
 @click.group()

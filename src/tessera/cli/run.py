@@ -43,7 +43,7 @@ class Fate(Enum):
 
 
 class Run:
-    """A lease and the command that works on it. `carry_out` is one thread's; `stop` may come from anywhere."""
+    """A lease and the command that works on it. One thread calls `carry_out`, anybody may call `stop`."""
 
     def __init__(self, store: Tessera, order: Order, lease: models.Lease) -> None:
         self._runtime = real_runtime()
@@ -57,8 +57,8 @@ class Run:
         self._kill_us: int | None = None
 
     def stop(self, at_once: bool = False) -> None:
-        """Stop the command and give the lease back. Safe in a signal handler: this kind of queue may be put to
-        at any moment, even while the same thread is putting to it.
+        """Stop the command and give the lease back. Safe in a signal handler: one may put to this kind of
+        queue at any moment, even while the same thread is putting to it.
         """
         self._news.put(News.KILL if at_once else News.STOP)
 
@@ -150,7 +150,8 @@ class Run:
         if receipt.ok:
             self._say("done")
         else:
-            self._say("failed", f"the task is now {receipt.state}; {verdict.error or 'its output was refused'}")
+            why = verdict.error or "the output was refused"
+            self._say("failed", f"the task is now {receipt.state}; {why}")
 
     def _give_back(self) -> None:
         try:

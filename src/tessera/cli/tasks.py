@@ -109,7 +109,7 @@ def results(store: Tessera, say: Any, task_id: str) -> None:
 @options.prints
 @options.takes_store
 def wait(store: Tessera, say: Any, task_ids: tuple[str, ...], timeout: float | None) -> None:
-    """Wait until each task is done, dead or cancelled. Exits 0 if all are done, else 1, also when the time is up.
+    """Wait until each task is done, dead or cancelled. Exits 0 if all are done; 1 if not, or not in time.
 
     \b
     Example:

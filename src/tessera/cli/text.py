@@ -1,6 +1,20 @@
-"""Text that somebody else wrote, made harmless for a terminal."""
+"""Text that somebody else wrote: read strictly, shown harmlessly, cut cleanly."""
 
 from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+
+def json_value(text: str) -> Any:
+    """The value of exactly one JSON document. Raises ValueError or RecursionError for anything else; NaN and
+    infinities, which Python's parser would let through, are something else.
+    """
+    return json.loads(text, parse_constant=_no_json)
+
+
+def _no_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON value")
 
 
 def visible(text: str) -> str:

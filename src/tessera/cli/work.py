@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,9 +103,9 @@ class Shift:
         """The key makes asking again safe: a claim whose answer was lost gives the same lease."""
         from tessera import errors, models
 
-        order = self._order
+        order, kinds = self._order, self._order.kinds or None
         try:
-            return self._store.claim_or_wait(order.queue, order.worker, order.kinds or None, idempotency_key=key)
+            return self._store.claim_or_wait(order.queue, order.worker, kinds, idempotency_key=key)
         except (errors.Unavailable, errors.RateLimited) as trouble:
             click.echo(f"cannot claim now: {trouble.code}: {trouble.detail}", err=True)
             return models.Empty(retry_after_seconds=1)
@@ -140,7 +141,7 @@ def _signals_go_to(handler: Any) -> Iterator[None]:
 
 def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, ...]) -> tuple[str, ...]:
     if shutil.which(command[0]) is None:
-        raise click.BadParameter(f"there is no program {command[0]!r}", ctx, param)
+        raise click.BadParameter(f"there is no program {command[0]!r}", ctx, param, "COMMAND")
     return command
 
 
@@ -155,30 +156,32 @@ def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, 
 @click.option("--poll", "poll_seconds", type=options.Seconds(min=0.01), default=1, show_default=True,
               metavar="SECONDS", help="Longest wait between two claims that find nothing.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Say nothing about tasks that went as they should.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, callback=_must_exist)
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED,
+                callback=_must_exist)  # fmt: skip
 @options.takes_store
-@click.pass_context
-def work(ctx: click.Context, store: Tessera, parallel: int, **order: Any) -> None:
+def work(store: Tessera, parallel: int, **order: Any) -> None:
     """Run COMMAND once for each task of a queue, with heartbeats meanwhile.
 
-    The brief is on the command's standard input as JSON. Exit code 0 and one JSON document on its standard output
-    (or nothing, which hands in null) is success. Any other exit code fails the task, and the last 8 KiB of its
-    standard error say why; so does output that is not JSON or over the limit.
+    The brief comes on the command's standard input as JSON. Exit code 0 with one JSON document on its
+    standard output (or nothing, which hands in null) is success. Any other exit code fails the task, and the
+    last 8 KiB of its standard error say why; so does output that is no JSON or over the limit.
 
-    It finds TESSERA_STORE, TESSERA_TASK_ID, TESSERA_FENCING_TOKEN, TESSERA_QUEUE, TESSERA_KIND, TESSERA_WORKER and
-    TESSERA_ATTEMPT in its environment, and the whole lease (children, dependencies, inputs) in the file that
-    TESSERA_LEASE_FILE names. With these it may split, park, release or submit by itself.
+    Its environment has TESSERA_STORE, TESSERA_TASK_ID, TESSERA_FENCING_TOKEN, TESSERA_QUEUE, TESSERA_KIND,
+    TESSERA_WORKER and TESSERA_ATTEMPT; the file that TESSERA_LEASE_FILE names holds the whole lease as JSON
+    (children, dependencies, inputs). With these it may split, park, release or submit by itself.
 
     It runs in a process group of its own, and the group ends with it. When the lease is lost, the group is
     terminated (killed after 5 seconds) and the work goes on with the next task.
 
-    SIGTERM or Ctrl-C: no more claims, what runs is terminated the same way, its leases are released without a
-    failure, exit 0. A second signal kills what runs at once; a third ends this process.
+    SIGTERM or Ctrl-C: no more claims; what runs is terminated the same way, its leases are released without
+    a failure, and the exit code is 0. A second signal kills what runs at once; a third ends this process.
 
     \b
     Example:
       tessera work builds --worker w1 --parallel 4 -- ./compile.sh --fast
-      tessera work notes --worker w2 --drain -- sh -c 'jq "{words: (.text | length)}"'
+      tessera work notes --worker w2 --drain -- jq '{words: (.text | length)}'
     """
-    url = str(ctx.params["url"])
+    url = str(click.get_current_context().params["url"])
+    if "://" not in url:  # the command may change its directory
+        url = str(Path(url).absolute())
     Shift(store, Order(store_url=url, **order)).work(1 if order["once"] else parallel)

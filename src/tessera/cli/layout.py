@@ -1,0 +1,73 @@
+"""What the views are made of: a table, a panel, a document as text.
+
+Everything from a task goes through `visible`: a brief cannot drive somebody's terminal. Colour never says
+what a word does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from tessera.cli.text import shortened, visible
+
+STYLES: Final = {
+    "ready": "cyan", "leased": "yellow", "waiting": "magenta", "done": "green", "dead": "bold red",
+    "cancelled": "dim", "paused": "yellow", "revoked": "red",
+}  # fmt: skip
+PIPE_WIDTH: Final = 10_000
+LONG_TEXT: Final = 60  # characters of a document in a table's cell
+
+
+def write(content: RenderableType) -> None:
+    """Put it on standard output. Where that is no terminal everything keeps its natural width, so that
+    nothing is cut or folded in a pipe.
+    """
+    console = Console(highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    put = console.print
+    put(content)
+
+
+def table(columns: str, rows: Iterable[Iterable[object]], none: str) -> RenderableType:
+    """A plain table, or the sentence to say when it would be empty."""
+    drawn = Table(*columns.split(", "), box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    return drawn if drawn.row_count else Text(none)
+
+
+def _cell(value: object) -> Text:
+    text = "" if value is None else visible(str(value))
+    return Text(text, STYLES.get(text, ""), overflow="fold")
+
+
+def panel(title: str, facts: dict[str, str | None], state: str) -> Panel:
+    """Named facts in a frame, those without a value left out."""
+    grid = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        if fact:
+            grid.add_row(Text(name, "bold"), Text(visible(fact), overflow="fold"))
+    return Panel(grid, title=Text(title, STYLES.get(state, "")), title_align="left", expand=False)
+
+
+def pretty(document: Any) -> str:
+    """A document over several lines."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def short(document: Any) -> str:
+    """A document on one line, cut where it is long."""
+    return shortened(msgspec.json.encode(document).decode(), LONG_TEXT)
+
+
+def seconds(age: float | None) -> str | None:
+    """An age, when there is one."""
+    return None if age is None else f"{age:.0f} s"
