@@ -1,0 +1,185 @@
+"""Writes the pages that come from the code: states, errors, verbs. `make docs`, or `python -m docs.generate`.
+
+A test compares the pages with what this would write, so they cannot drift.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tessera import errors, models, names, states
+from tessera.names import EVENT_TYPES
+from tessera.surface import SURFACE, Row
+from tessera.verbs.define_queue import DEFAULTS, define_queue
+
+HERE = Path(__file__).parent
+FORMS = {
+    names.NAME_PATTERN: "name",
+    names.NAME_OR_ALL_PATTERN: "name or `*`",
+    names.TASK_ID_PATTERN: "task id",
+    names.IDEMPOTENCY_KEY_PATTERN: "idempotency key",
+    names.TRACEPARENT_PATTERN: "W3C traceparent",
+}
+NOTE = "<!-- Made by `make docs` from the code. Change it there. -->\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with its text."""
+    return {
+        HERE / "states.md": _states(),
+        HERE / "errors.md": _errors(),
+        HERE / "verbs.md": _verbs(),
+    }
+
+
+def _states() -> str:
+    rows = [
+        (_state(before), _state(after), ", ".join(f"`{event}`" for event in sorted(events)))
+        for (before, after), events in states.TASK.items()
+    ]
+    arrows = [
+        f"  {'[*]' if before is states.NEW else states.STATES[before]} --> {states.STATES[after]}: "
+        + ", ".join(sorted(events))
+        for (before, after), events in states.TASK.items()
+    ]
+    ends = [f"  {states.STATES[state]} --> [*]" for state in sorted(states.ENDED)]
+    return "\n".join(
+        [
+            "# States of a task",
+            NOTE,
+            "Every transition there is, and the events of the log that announce it. A waiting task also",
+            f"says why it waits: {', '.join(f'`{reason}`' for reason in states.WAIT_REASONS)}.",
+            "",
+            "```mermaid",
+            "stateDiagram-v2",
+            *arrows,
+            *ends,
+            "```",
+            "",
+            _table(("From", "To", "Event"), rows),
+            "",
+            "All event types, in the order of their numbers in the database:",
+            ", ".join(f"`{event}`" for event in EVENT_TYPES) + ".",
+            "",
+        ]
+    )
+
+
+def _state(state: int | None) -> str:
+    return "(new)" if state is None else f"`{states.STATES[state]}`"
+
+
+def _errors() -> str:
+    rows = [
+        (
+            f"`{code}`",
+            str(kind.status),
+            "yes" if kind.definite else "not always" if code == "unavailable" else "no",
+            inspect.getdoc(kind) or "",
+        )
+        for code, kind in errors.REGISTRY.items()
+    ]
+    return "\n".join(
+        [
+            "# Errors",
+            NOTE,
+            "Every refusal is one of these. In Python it is a `tessera.TesseraError` with `.code`, `.status`",
+            "(as HTTP counts), `.detail` and `.definite`; `.problem()` is the problem document",
+            "of RFC 9457. On the command line the code is on stderr and the exit status is 1. *Definite*",
+            "means the request certainly changed nothing, so trying again is safe.",
+            "",
+            _table(("Code", "Status", "Definite", "When"), rows),
+            "",
+        ]
+    )
+
+
+def _verbs() -> str:
+    parts = [
+        "# Verbs",
+        NOTE,
+        "What a store can be asked, the same in the library and on the command line. Sizes and ranges are",
+        "refused with `invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
+        "names, task ids and keys have the forms of the [glossary](glossary.md#forms).",
+        "",
+        _table(
+            ("Verb", "Command", "Needs"),
+            [
+                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", row.needs)
+                for row in SURFACE.values()
+            ],
+        ),
+        "",
+    ]
+    for row in SURFACE.values():
+        parts += _verb(row)
+    return "\n".join(parts)
+
+
+def _verb(row: Row) -> list[str]:
+    lines = [f"## {row.name}", "", " ".join((inspect.getdoc(row.verb) or "").split()), ""]
+    fields = msgspec.structs.fields(row.ask)
+    if fields:
+        rows = [
+            (f"`{field.name}`", _type(field.type), "required" if field.required else _default(row, field))
+            for field in fields
+        ]
+        lines += [_table(("Field", "Type", "Default"), rows), ""]
+    answer = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(row.answer))
+    lines += [f"Answers `{row.answer.__name__}`: {answer}.", ""]
+    return lines
+
+
+def _default(row: Row, field: msgspec.structs.FieldInfo) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: Any
+    if value is msgspec.UNSET:
+        assert row.verb is define_queue
+        return (
+            f"`{msgspec.json.encode(getattr(DEFAULTS, field.name)).decode()}` on a new queue, else unchanged"
+        )
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _type(kind: Any) -> str:
+    """A field's type in words, from its JSON Schema."""
+    if kind is models.Raw:
+        return "any JSON"
+    (schema,), parts = msgspec.json.schema_components([kind])
+    return _words(schema, parts)
+
+
+def _words(schema: dict[str, Any], parts: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return schema["$ref"].rsplit("/", 1)[-1]
+    if "anyOf" in schema:
+        return " or ".join(_words(option, parts) for option in schema["anyOf"])
+    if "enum" in schema:
+        return " · ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_words(schema['items'], parts)}{_bounds(schema, 'minItems', 'maxItems')}"
+    bounds = _bounds(schema, "minimum", "maximum") or _bounds(schema, "minLength", "maxLength")
+    if "pattern" in schema:
+        return FORMS[schema["pattern"]]
+    return f"{schema.get('type', 'any JSON')}{bounds}"
+
+
+def _bounds(schema: dict[str, Any], low: str, high: str) -> str:
+    if low not in schema and high not in schema:
+        return ""
+    return f" ({schema.get(low, 0)} to {schema[high]:,})" if high in schema else f" (from {schema[low]})"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    return "\n".join(lines + [f"| {' | '.join(cells)} |" for cells in rows])
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.name}\n")

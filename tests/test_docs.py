@@ -1,0 +1,72 @@
+"""The pages say what is true: generated ones are up to date, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generate import pages
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance").glob("*.md")])
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """What `make docs` would write is what is there."""
+    stale = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+
+    assert stale == [], "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link to a file or a heading of the repository has a target."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?://|mailto:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in headings(path)):
+            broken.append(target)
+
+    assert broken == []
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as its readers' tools make them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=lambda page: page.name)
+def test_python_examples_run(page: Path, tmp_path: Path) -> None:
+    """The Python of a page runs, in order, in an empty folder."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=lambda page: page.name)
+def test_shell_examples_run(page: Path, tmp_path: Path) -> None:
+    """The shell lines of a page that begin with `tessera` run, in order, in an empty folder."""
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    script = "\n".join(block for block in blocks if block.lstrip().startswith("tessera"))
+    assert script
+    folder = Path(sys.executable).parent
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f'export PATH="{folder}:$PATH"\n{script}'],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
