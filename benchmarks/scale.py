@@ -17,7 +17,7 @@ from tessera.models import Claim, DefineQueue
 from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.steps import briefs
-from tessera.storage.commit import DirectEngine
+from tessera.storage.direct import DirectEngine
 from tessera.storage.sqlite import Job, Writer
 from tessera.verbs.claim import claim
 from tessera.verbs.define_queue import define_queue

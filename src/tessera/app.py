@@ -12,7 +12,7 @@ from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.steps.keys import digest
-from tessera.storage.commit import DirectEngine
+from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
 from tessera.surface import SURFACE, caller_for
 

@@ -12,7 +12,7 @@ import tessera
 from tessera.errors import TesseraError, Unavailable
 from tessera.models import AskCounts, DefineQueue, Raw, TaskSpec
 from tessera.rules.grants import OWNER
-from tessera.storage.commit import DirectEngine
+from tessera.storage.direct import DirectEngine
 from tessera.storage.port import LostRace, Overdue
 from tessera.testing import World
 from tessera.verbs import looks

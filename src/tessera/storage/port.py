@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -28,6 +28,9 @@ class Transaction(Protocol):
 
     def save(self, name: str, row: Any) -> None:
         """The same for a statement whose parameters are attributes of a row."""
+
+    def save_all(self, name: str, rows: Sequence[Any]) -> None:
+        """The same for each of several rows."""
 
     def count(self, queue: int, came_from: int | None, goes_to: int, tasks: int = 1) -> None:
         """Note a change of state for the queue's counts; written once, before the commit."""

@@ -2,20 +2,19 @@
 
 Several verbs may share one commit. Counts and events of all are gathered in the `Writer` and written once
 before the commit. A verb reads before it writes and never refuses after, so a refusal leaves nothing to undo
-and no savepoint is needed.
+and no savepoint is needed. A commit here syncs nothing: when its verbs may be answered is `wal.py`'s word.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import BUSY_SECONDS_MAX, SETTLES_PER_TURN_MAX
+from tessera.limits import BUSY_SECONDS_MAX, CHECKPOINT_PAGES, SETTLES_PER_TURN_MAX
 from tessera.names import EVENT_NUMBER
 from tessera.runtime import Runtime
 from tessera.states import READY, STATES
@@ -23,6 +22,7 @@ from tessera.storage.clock import Clock
 from tessera.storage.migrate import migrate
 from tessera.storage.port import LostRace, Overdue, Verb
 from tessera.storage.prepared import Remembered, prepare
+from tessera.storage.wal import Wal
 
 _SAID_OF: dict[type[Exception], str] = {
     apsw.BusyError: f"another process has held the store's lock for {BUSY_SECONDS_MAX} seconds; try again",
@@ -39,19 +39,26 @@ AGAIN = object()  # an attempt's answer: what is settled stays, run the verb aga
 class Job:
     """A verb on its way: what to run, then what came out."""
 
-    __slots__ = ("args", "future", "outcome", "ran", "settled", "verb")
+    __slots__ = ("answer", "args", "number", "outcome", "ran", "settled", "verb")
 
-    def __init__(self, verb: Verb, args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, verb: Verb, args: tuple[Any, ...], answer: Callable[[Any], None] | None = None
+    ) -> None:
         self.verb = verb
         self.args = args
-        self.future: Future[Any] = Future()
+        self.answer = answer
         self.outcome: Any = None
         self.ran = False
+        self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
 
 
+class Busy(Unavailable):
+    """Another process holds the store's write lock."""
+
+
 def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
-    """A connection set up as measured in docs/performance.md: WAL, every commit synced, stable plans."""
+    """A connection set up as measured in docs/performance.md: WAL, syncs of our own, stable plans."""
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
     connection = apsw.Connection(path, flags=flags, statementcachesize=512)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
@@ -60,9 +67,9 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     for pragma in (
         "page_size = 4096",
         "journal_mode = wal",
-        "synchronous = full",
+        "synchronous = normal",
         "cache_size = -65536",
-        "wal_autocheckpoint = 4000",
+        f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
         "temp_store = memory",
         "foreign_keys = off",  # what they name is checked by the verbs, once
         f"query_only = {int(read_only)}",
@@ -120,6 +127,11 @@ class SqliteTransaction:
         if self._changes() == 0:
             raise LostRace(name)
 
+    def save_all(self, name: str, rows: Sequence[Any]) -> None:
+        self.wrote = True
+        if self._prepared[name].save_all(rows) != len(rows):
+            raise LostRace(name)
+
     def count(self, queue: int, came_from: int | None, goes_to: int, tasks: int = 1) -> None:
         counts = self._counts[queue]
         if came_from is not None:
@@ -155,17 +167,21 @@ class SqliteTransaction:
 
 
 class Writer:
-    """The connection that writes, and what its open transaction has gathered."""
+    """The connection that writes, and what its open transaction has gathered. One thread at a time."""
 
-    def __init__(self, path: str, runtime: Runtime) -> None:
+    def __init__(self, path: str, runtime: Runtime, *, on_loop: bool = False) -> None:
         self.runtime = runtime
         self.clock = Clock(runtime)
         try:
             self.connection = connect(path)
             migrate(self.connection, runtime)
-            # One cursor: each use resets the last, at half the cost of a new one.
-            self.execute = self.connection.cursor().execute
-            self.prepared = prepare(self.connection, self.execute, remember=True)
+            self.wal = Wal(path, runtime)
+            if on_loop:  # then nothing here may wait, and checkpoints have a thread
+                self.connection.set_busy_timeout(0)
+                self.connection.execute("pragma wal_autocheckpoint = 0")
+            cursor = self.connection.cursor()
+            self.execute = cursor.execute
+            self.prepared = prepare(self.connection, cursor, remember=True)
         except apsw.Error as error:
             raise refusal_of(error) from error
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
@@ -173,6 +189,8 @@ class Writer:
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
         self.alarms: dict[int, int] = {}  # queue -> nothing in it is due before this instant; absent: unknown
+        self.open = False
+        self._seen = 0  # the last commit that a verb here may have seen
         self._foreign_version: int | None = None
         self._changes_before = 0
         self._transaction = SqliteTransaction(self)
@@ -182,11 +200,13 @@ class Writer:
         try:
             self.execute("begin immediate")
         except apsw.BusyError as error:
-            raise refusal_of(error) from error
+            raise Busy(str(refusal_of(error)), definite=True) from error
+        self.open = True
         self._changes_before = self.connection.total_changes()
         version = self.execute("pragma data_version").get
         if version != self._foreign_version:
             self._foreign_version = version
+            self._seen = self.wal.commit()
             self.forget()
             last = self.prepared["last_instant"].one({})
             self.clock.outlive(0 if last is None else last.value)
@@ -209,21 +229,32 @@ class Writer:
                 return refusal
         return AGAIN
 
-    def commit(self) -> None:
-        """Write counts, events and the instant; commit."""
+    def commit(self) -> int:
+        """Write counts, events and the instant; commit. Returns the number of the commit that must be on disk
+        before any verb of this transaction is answered: its own, or the last one that it could see.
+        """
         self._flush()
+        wrote = self.connection.total_changes() != self._changes_before
         self.runtime.reach("commit.before")
         self.execute("commit")
+        self.open = False
         self.runtime.reach("commit.written")
-        after, self.after = self.after, []
+        if wrote:
+            self._seen = self.wal.commit()
         self.ready.clear()
-        for tell in after:
-            tell()
+        return self._seen
+
+    def tell(self) -> None:
+        """Call what waited for the commit. May run the next verb, so an engine calls this last."""
+        after, self.after = self.after, []
+        for call in after:
+            call()
 
     def rollback(self) -> None:
         """Undo the open transaction, and with it all that memory may have learned inside it."""
         if self.connection.in_transaction:
             self.execute("rollback")
+        self.open = False
         self.counts.clear()
         self.events.clear()
         self.after.clear()
@@ -240,6 +271,7 @@ class Writer:
     def close(self) -> None:
         """Let go of the file."""
         self.connection.close()
+        self.wal.close()
 
     def _flush(self) -> None:
         """What the transaction has gathered, once."""

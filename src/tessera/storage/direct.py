@@ -1,0 +1,122 @@
+"""The engine for threads: library and command line.
+
+The lock is the queue: whoever holds it runs the whole backlog in one transaction. The sync comes after the
+lock is let go, so the next backlog runs while this one reaches the disk, and threads that wait for the disk
+together share a sync.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import deque
+from concurrent.futures import Future
+from typing import Any
+
+from tessera.errors import TesseraError, Unavailable
+from tessera.runtime import Runtime
+from tessera.storage.commit import run_alone
+from tessera.storage.port import Verb
+from tessera.storage.readers import Readers
+from tessera.storage.sqlite import AGAIN, Job, Writer
+
+
+class DirectEngine:
+    """Verbs from any thread, answered once they are on disk."""
+
+    def __init__(self, path: str, runtime: Runtime) -> None:
+        self._writer = Writer(path, runtime)
+        self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
+        self._backlog: deque[Job] = deque()
+        self._lock = threading.Lock()
+        self._refusal: str | None = None  # why no verb runs any more
+        _OPEN.add(self)
+
+    def submit(self, verb: Verb, *args: Any) -> Future[Any]:
+        """Run a verb, here and now. The future is done when this returns."""
+        job = Job(verb, args)
+        future: Future[Any] = Future()
+        self._check()
+        self._backlog.append(job)
+        with self._lock:
+            if not job.ran:  # else the thread that held the lock before us ran it too
+                self._run_backlog(job)
+        self._writer.wal.cover(job.number)
+        if isinstance(job.outcome, Exception):
+            future.set_exception(job.outcome)
+        else:
+            future.set_result(job.outcome)
+        return future
+
+    def read(self, look: Verb, *args: Any) -> Any:
+        """Run a look beside the writer."""
+        self._check()
+        return self._readers.read(look, *args)
+
+    def close(self) -> None:
+        """Let go of the file. A second call does nothing."""
+        with self._lock:
+            if self._refusal is None:
+                self._refusal = "the store is closed"
+                self._readers.close()
+                self._writer.close()
+
+    def forked(self) -> None:
+        """In a child process: the parent's connections are not ours to use or to close."""
+        self._refusal = "a forked process cannot use its parent's store: open the store again in the child"
+        self._lock = threading.Lock()
+        self._leaked = self._writer, self._readers
+
+    def _check(self) -> None:
+        if self._refusal is not None:
+            raise Unavailable(self._refusal, definite=True)
+
+    def _run_backlog(self, own: Job) -> None:
+        jobs = [self._backlog.popleft() for _ in range(len(self._backlog))]
+        try:
+            self._run(jobs)
+        except BaseException as error:  # an interrupt: every thread that stands in line learns of it
+            self._writer.rollback()
+            for job in jobs:
+                if not job.ran:
+                    job.outcome = Unavailable(f"interrupted by {type(error).__name__}")
+            raise
+        finally:
+            for job in jobs:
+                job.ran = True
+            self._writer.tell()
+
+    def _run(self, jobs: list[Job]) -> None:
+        try:
+            self._check()  # it may have been closed while we stood in line
+            self._writer.begin()
+        except TesseraError as refusal:
+            for job in jobs:
+                job.outcome = refusal
+            return
+        try:
+            for job in jobs:
+                job.outcome = self._writer.attempt(job)
+            number = self._writer.commit()
+        except Exception:
+            self._writer.rollback()
+            for job in jobs:
+                run_alone(self._writer, job)
+        else:
+            for job in jobs:
+                job.number = number
+        for job in jobs:
+            if job.outcome is AGAIN:
+                run_alone(self._writer, job)
+
+
+_OPEN: weakref.WeakSet[DirectEngine] = weakref.WeakSet()
+
+
+def _tell_forked() -> None:
+    for engine in _OPEN:
+        engine.forked()
+
+
+os.register_at_fork(after_in_child=_tell_forked)

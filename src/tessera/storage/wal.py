@@ -1,0 +1,70 @@
+"""How much of the write-ahead log is on disk.
+
+Commits are numbered. A commit itself syncs nothing; whoever must not be told before it is durable waits until
+its number is covered by a sync, and one sync covers every commit before it. What another process has
+committed counts like a commit of our own: it is not ours to say that it was synced.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+
+from tessera.runtime import Runtime
+
+log = logging.getLogger("tessera.storage")
+SYNC_FAILED = 74  # the process's exit code (EX_IOERR)
+fdatasync = os.fdatasync  # by this name, so that a test can stand in for the disk
+
+
+class Wal:
+    """The log's file, the number of the last commit, and the number up to which all is on disk."""
+
+    def __init__(self, path: str, runtime: Runtime) -> None:
+        """The store is open, so its log exists. That its name is in its folder must be durable too."""
+        self._fd = os.open(f"{path}-wal", os.O_RDWR)
+        self._reach = runtime.reach
+        self._lock = threading.Lock()
+        self._numbering = threading.Lock()  # apart, so that nobody waits for a sync to get a number
+        self.committed = 0
+        self.synced = 0
+        folder = os.open(Path(path).parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def commit(self) -> int:
+        """Number a commit, ours or another process's, that is not known to be on disk."""
+        with self._numbering:
+            self.committed += 1
+            return self.committed
+
+    def cover(self, number: int) -> None:
+        """Return once the commit of this number is on disk. Threads that meet here share a sync."""
+        if self.synced >= number:
+            return
+        with self._lock:
+            if self.synced < number:
+                target = self.committed
+                self._sync()
+                self.synced = target
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._fd)
+
+    def _sync(self) -> None:
+        try:
+            fdatasync(self._fd)
+        except OSError:
+            die("the write-ahead log could not be synced")
+        self._reach("commit.synced")
+
+
+def die(reason: str) -> None:
+    """End the process: after a failed sync nobody knows what is on disk until the store is opened anew."""
+    log.critical("%s; the process ends, because nobody can tell what is on disk", reason)
+    os._exit(SYNC_FAILED)

@@ -1,0 +1,259 @@
+"""The event loop's engine: one commit for many verbs, answers after the disk, nobody held up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import tessera
+from tessera.errors import TesseraError, Unavailable
+from tessera.models import AskCounts, Claim, DefineQueue, Raw, TaskSpec
+from tessera.rules.grants import OWNER
+from tessera.runtime import Runtime, real_runtime
+from tessera.storage import wal
+from tessera.storage.loop import LoopEngine
+from tessera.testing import World
+from tessera.verbs import looks
+from tessera.verbs.claim import claim
+from tessera.verbs.define_queue import define_queue
+from tessera.verbs.enqueue import enqueue
+
+SPEC = TaskSpec(queue="q", kind="k", brief=Raw(b'{"a":1}'))
+Scene = Callable[[LoopEngine], Awaitable[Any]]
+
+
+def play(tmp_path: Path, runtime: Runtime, scene: Scene) -> Any:
+    """Play a scene on a new engine with one queue."""
+
+    async def main() -> Any:
+        engine = LoopEngine(str(tmp_path / "s.db"), runtime, asyncio.get_running_loop())
+        try:
+            await engine.submit(define_queue, OWNER, DefineQueue(name="q"))
+            answer = await scene(engine)
+            counts = await engine.read(looks.counts, OWNER, AskCounts(recount=True))
+            assert counts.agree
+            return answer
+        finally:
+            engine.close()
+
+    return asyncio.run(main())
+
+
+def commits(world: World) -> int:
+    """How many transactions were committed so far."""
+    return world.reached.count("commit.written")
+
+
+def test_verbs_of_a_turn_share_a_commit(tmp_path: Path, world: World) -> None:
+    """A hundred callers of one turn get a hundred answers out of one commit and one sync."""
+
+    async def scene(engine: LoopEngine) -> None:
+        before, syncs = commits(world), world.reached.count("commit.synced")
+        answers = await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(100)))
+        assert len({answer.task_id for answer in answers}) == 100
+        assert commits(world) == before + 1
+        assert world.reached.count("commit.synced") == syncs + 1
+
+    play(tmp_path, world.runtime(), scene)
+
+
+def test_no_answer_before_the_sync(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the disk is syncing nothing is answered, more verbs run, and a look that saw them waits too."""
+    disk, real = threading.Event(), wal.fdatasync
+    entered = threading.Event()
+
+    def slow(fd: int) -> None:
+        entered.set()
+        disk.wait(10)
+        real(fd)
+
+    async def scene(engine: LoopEngine) -> None:
+        monkeypatch.setattr(wal, "fdatasync", slow)
+        first = [engine.submit(enqueue, OWNER, SPEC) for _ in range(2)]
+        await asyncio.to_thread(entered.wait, 10)
+        second = engine.submit(enqueue, OWNER, SPEC)
+        look = engine.read(looks.counts, OWNER, AskCounts())
+        done, _ = await asyncio.wait([*first, second, look], timeout=0.2)
+        assert not done
+        disk.set()
+        await asyncio.gather(*first, second)
+        assert (await look).queues["q"].ready in (2, 3)
+
+    play(tmp_path, world.runtime(), scene)
+
+
+def test_a_failed_sync_ends_the_process(tmp_path: Path) -> None:
+    """After a sync that failed nobody can tell what is on disk: the process ends, with nothing answered."""
+    code = f"""
+import asyncio, tessera
+from tessera.storage import wal
+from tessera.storage.loop import LoopEngine
+from tessera.runtime import real_runtime
+from tessera.models import DefineQueue
+from tessera.rules.grants import OWNER
+from tessera.verbs.define_queue import define_queue
+def fails(fd): raise OSError(5, "input/output error")
+async def main():
+    engine = LoopEngine({str(tmp_path / "s.db")!r}, real_runtime(), asyncio.get_running_loop())
+    wal.fdatasync = fails
+    await engine.submit(define_queue, OWNER, DefineQueue(name="q"))
+    print("answered")
+asyncio.run(main())
+"""
+    import subprocess
+    import sys
+
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (wal.SYNC_FAILED, "")
+    assert "could not be synced" in ended.stderr
+
+
+def broken(tx: Any, runtime: Any) -> None:
+    """A verb with a bug: it writes, then fails."""
+    tx.write("set_meta", name="reaper_last_run", value=1)
+    raise ZeroDivisionError
+
+
+def test_one_bad_verb_in_a_batch(tmp_path: Path, world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A verb that breaks takes none of its batch with it, and leaves nothing behind."""
+
+    async def scene(engine: LoopEngine) -> list[Any]:
+        futures = [
+            engine.submit(enqueue, OWNER, SPEC),
+            engine.submit(broken),
+            engine.submit(enqueue, OWNER, SPEC),
+        ]
+        outcomes = await asyncio.gather(*futures, return_exceptions=True)
+        assert (await engine.read(looks.counts, OWNER, AskCounts())).queues["q"].ready == 2
+        assert await engine.read(lambda tx, runtime: tx.one("reaper_last_run")) is None
+        return outcomes
+
+    first, bad, second = play(tmp_path, world.runtime(), scene)
+
+    assert first.task_id != second.task_id
+    assert type(bad) is TesseraError
+    assert "verb broken failed" in caplog.text
+
+
+def test_much_falls_due_at_once(tmp_path: Path, world: World) -> None:
+    """Two thousand tasks that fall due together are settled over several turns, while others are answered."""
+
+    async def scene(engine: LoopEngine) -> None:
+        delayed = TaskSpec(queue="q", kind="k", brief=Raw(b"{}"), delay_seconds=5)
+        await asyncio.gather(*(engine.submit(enqueue, OWNER, delayed) for _ in range(2_000)))
+        await engine.submit(define_queue, OWNER, DefineQueue(name="other"))
+        world.pass_seconds(5)
+        claimed = engine.submit(claim, OWNER, Claim(queue="q", worker="w"))
+        await engine.submit(define_queue, OWNER, DefineQueue(name="third"))
+        assert not claimed.done()
+        assert (await claimed).fencing_token == 1
+
+    play(tmp_path, world.runtime(), scene)
+
+
+def test_another_process_holds_the_lock(tmp_path: Path, world: World) -> None:
+    """While another process writes, verbs stand in line in their order, and the loop goes on."""
+
+    async def scene(engine: LoopEngine) -> list[str]:
+        holder = apsw.Connection(str(tmp_path / "s.db"))
+        holder.execute("begin immediate")
+        order: list[str] = []
+        specs = [TaskSpec(queue="q", kind="k", brief=Raw(b"{}"), task_id=f"t{n}") for n in range(5)]
+        asks = [engine.submit(enqueue, OWNER, spec) for spec in specs]
+        for ask in asks:
+            ask.add_done_callback(lambda done: order.append(done.result().task_id))
+        turns = 0
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            turns += 1
+        assert order == []
+        assert turns == 20
+        holder.execute("rollback")
+        await asyncio.gather(*asks)
+        return order
+
+    assert play(tmp_path, world.runtime(), scene) == [f"t{n}" for n in range(5)]
+
+
+def test_a_lock_held_too_long_is_told(tmp_path: Path, world: World) -> None:
+    """When another process keeps the lock, whoever stands in line gets `unavailable`, definitely undone."""
+
+    async def scene(engine: LoopEngine) -> None:
+        holder = apsw.Connection(str(tmp_path / "s.db"))
+        holder.execute("begin immediate")
+        ask = engine.submit(enqueue, OWNER, SPEC)
+        world.pass_seconds(6)
+        with pytest.raises(Unavailable) as refusal:
+            await ask
+        assert refusal.value.definite
+        holder.execute("rollback")
+        await engine.submit(enqueue, OWNER, SPEC)
+
+    play(tmp_path, world.runtime(), scene)
+
+
+def test_a_second_process_is_never_served_stale(tmp_path: Path) -> None:
+    """What another opener writes between two verbs is seen by the second, whatever the first remembered."""
+
+    async def scene(engine: LoopEngine) -> None:
+        await engine.submit(enqueue, OWNER, SPEC)
+        await engine.submit(enqueue, OWNER, SPEC)
+        first = await engine.submit(claim, OWNER, Claim(queue="q", worker="w"))
+        with tessera.open(str(tmp_path / "s.db")) as other:
+            other.define_queue("q", heartbeat_seconds=7)
+        second = await engine.submit(claim, OWNER, Claim(queue="q", worker="w"))
+        assert (first.heartbeat_seconds, second.heartbeat_seconds) == (60, 7)
+
+    play(tmp_path, real_runtime(), scene)
+
+
+def test_closing_answers_what_is_open(tmp_path: Path, world: World) -> None:
+    """Closing commits, syncs and answers what was asked before; what is asked after is refused."""
+
+    async def main() -> tuple[Any, Any]:
+        engine = LoopEngine(str(tmp_path / "s.db"), world.runtime(), asyncio.get_running_loop())
+        asked = engine.submit(define_queue, OWNER, DefineQueue(name="q"))
+        engine.close()
+        engine.close()
+        late = engine.submit(define_queue, OWNER, DefineQueue(name="r"))
+        return await asyncio.gather(asked, late, return_exceptions=True)
+
+    asked, late = asyncio.run(main())
+
+    assert asked.name == "q"
+    assert isinstance(late, Unavailable)
+    with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
+        assert [queue.name for queue in store.queues()] == ["q"]
+
+
+def test_the_log_stays_short_under_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that overlap without a gap do not let the write-ahead log grow without bound, and after a long
+    reader has gone the log is cut short.
+    """
+    monkeypatch.setattr("tessera.storage.checkpoints.WAL_BYTES_LARGE", 1 << 20)
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_BYTES", 1 << 18)
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_SECONDS", 0.02)
+    log = tmp_path / "s.db-wal"
+
+    async def scene(engine: LoopEngine) -> None:
+        reader = apsw.Connection(str(tmp_path / "s.db"))
+        reader.execute("begin").fetchall()
+        reader.execute("select count(*) from tasks").fetchall()
+        while log.stat().st_size < 6 << 20:
+            await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(200)))
+        reader.execute("rollback")
+        for _ in range(500):
+            await engine.submit(enqueue, OWNER, SPEC)
+            await engine.read(looks.counts, OWNER, AskCounts())
+            if log.stat().st_size < 2 << 20:
+                break
+        assert log.stat().st_size < 2 << 20
+
+    play(tmp_path, real_runtime(), scene)
