@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tessera import errors, models
 from tessera.cli.program import Verdict
-from tessera.runtime import Runtime
+from tessera.runtime import Runtime, rfc3339
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
@@ -30,30 +29,28 @@ class Kept(Enum):
 
 
 class Holding:
-    """One lease. Its times are counted on the monotonic clock from before the store was asked, so the holder
-    never believes in it for longer than the store does.
+    """One lease. Whether it lives is for the store to say; only while the store cannot answer does the holder
+    look at its own wall clock, and what it then does wrong with a clock that is off, the fencing token mends.
     """
 
     def __init__(self, store: Tessera, lease: models.Lease, runtime: Runtime) -> None:
         self.lease = lease
         self._store = store
         self._runtime = runtime
-        now_us = runtime.elapsed_us()
-        self._span_us = _between_us(lease.claimed_at, lease.expires_at)
-        self._hard_us = now_us + _between_us(lease.claimed_at, lease.hard_expires_at)
-        self._alive_us = now_us + self._span_us
+        self._expires_at = lease.expires_at
 
     def keep(self) -> tuple[Kept, float]:
         """Send a heartbeat. Also tells in how many seconds the next one is due."""
-        asked_us = self._runtime.elapsed_us()
         try:
-            self._store.heartbeat(self.lease.task_id, self.lease.fencing_token)
+            lease = self._store.heartbeat(self.lease.task_id, self.lease.fencing_token)
         except NO_ANSWER:
-            lapsed = asked_us >= min(self._alive_us, self._hard_us)
+            lapsed = (
+                rfc3339(self._runtime.now_us()) >= self._expires_at
+            )  # such strings sort as their times do
             return (Kept.NO if lapsed else Kept.UNKNOWN), RETRY_SECONDS
         except errors.TesseraError:
             return Kept.NO, RETRY_SECONDS
-        self._alive_us = asked_us + self._span_us
+        self._expires_at = lease.expires_at
         return Kept.YES, self.beat_seconds
 
     @property
@@ -101,8 +98,3 @@ class Holding:
             except NO_ANSWER:
                 self._runtime.sleep(RETRY_SECONDS)
         return act()
-
-
-def _between_us(earlier: str, later: str) -> int:
-    span = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
-    return span // timedelta(microseconds=1)

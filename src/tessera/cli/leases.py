@@ -131,7 +131,7 @@ def split(store: Tessera, say: Any, task_id: str, fencing_token: int, children: 
 @options.prints
 @options.takes_store
 def park(store: Tessera, say: Any, task_id: str, fencing_token: int, reason: str, **terms: Any) -> None:
-    """Give a lease back, without a failure, until somebody supplies what is missing.
+    """Give a lease back until somebody supplies what is missing. No failure is counted.
 
     \b
     Example:

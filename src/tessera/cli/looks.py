@@ -51,11 +51,11 @@ def health(store: Tessera, say: Any) -> None:
 @click.command()
 @click.option("--after", type=int, default=0, metavar="SEQ", help="Only what came after this seq.")
 @click.option("--limit", type=int, default=100, show_default=True, help="Lines a page, at most 10000.")
-@click.option("--follow", is_flag=True, help="Go on with what happens, one line an event, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @options.prints
 @options.takes_store
 def events(store: Tessera, say: Any, after: int, limit: int, follow: bool) -> None:
-    """Read a page of the log, or follow it. Every seq is its own place to go on from.
+    """Read the log, or follow it: a page of it, or one line an event without end.
 
     \b
     Example:

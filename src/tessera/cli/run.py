@@ -98,7 +98,7 @@ class Run:
         while (news := self._next_news()) is not News.ENDED:
             now_us = self._runtime.elapsed_us()
             if news is not None:
-                self._end(program, Fate.GIVE_BACK, grace=GRACE_SECONDS if news is News.STOP else 0)
+                self._end(program, Fate.GIVE_BACK, GRACE_SECONDS if news is News.STOP else 0)
             elif self._kill_us is not None and now_us >= self._kill_us:
                 self._kill_us = None
                 program.signal(signal.SIGKILL)
@@ -114,8 +114,8 @@ class Run:
         except queue.Empty:
             return None
 
-    def _end(self, program: Program, fate: Fate, grace: float = GRACE_SECONDS) -> None:
-        """Ask the command to end; the kill comes after the grace. A lost lease stays lost."""
+    def _end(self, program: Program, fate: Fate, grace: float) -> None:
+        """Ask the command to end; it is killed after so many seconds. A lost lease stays lost."""
         self._fate = fate if self._fate is Fate.HAND_IN else self._fate
         self._kill_us = self._in(grace)
         program.signal(signal.SIGTERM)
@@ -125,7 +125,7 @@ class Run:
         kept, seconds = self._holding.keep()
         self._beat_us = None if kept is Kept.NO else self._in(seconds)
         if kept is Kept.NO and not self._holding.was_handed_back():
-            self._end(program, Fate.LOST)
+            self._end(program, Fate.LOST, GRACE_SECONDS)
 
     def _in(self, seconds: float) -> int:
         return self._runtime.elapsed_us() + int(seconds * SECOND_US)

@@ -88,27 +88,31 @@ class Shift:
         new_id = real_runtime().new_id
         key = new_id("work:")
         while not self._closing.is_set():
-            answer = self._claim(key)
+            answer = self._next(key)
             if isinstance(answer, models.Lease):
                 key = new_id("work:")
                 self._carry(answer)
                 if self._order.once:
                     return
-            elif self._order.drain and self._is_drained():
+            elif answer is None:
                 return
             else:
                 self._closing.wait(min(answer.retry_after_seconds, self._order.poll_seconds))
 
-    def _claim(self, key: str) -> models.Lease | models.Empty:
-        """The key makes asking again safe: a claim whose answer was lost gives the same lease."""
+    def _next(self, key: str) -> models.Lease | models.Empty | None:
+        """The next lease, or when to ask again, or None when the queue is drained and the order is to drain
+        it. The key makes asking again safe: a claim whose answer was lost gives the same lease.
+        """
         from tessera import errors, models
 
         order, kinds = self._order, self._order.kinds or None
         try:
-            return self._store.claim_or_wait(order.queue, order.worker, kinds, idempotency_key=key)
+            answer = self._store.claim_or_wait(order.queue, order.worker, kinds, idempotency_key=key)
+            drained = isinstance(answer, models.Empty) and order.drain and self._is_drained()
         except (errors.Unavailable, errors.RateLimited) as trouble:
             click.echo(f"cannot claim now: {trouble.code}: {trouble.detail}", err=True)
             return models.Empty(retry_after_seconds=1)
+        return None if drained else answer
 
     def _carry(self, lease: models.Lease) -> None:
         from tessera.cli.run import Run
@@ -160,7 +164,7 @@ def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, 
                 callback=_must_exist)  # fmt: skip
 @options.takes_store
 def work(store: Tessera, parallel: int, **order: Any) -> None:
-    """Run COMMAND once for each task of a queue, with heartbeats meanwhile.
+    """Run a command for each task of a queue, with heartbeats meanwhile.
 
     The brief comes on the command's standard input as JSON. Exit code 0 with one JSON document on its
     standard output (or nothing, which hands in null) is success. Any other exit code fails the task, and the
@@ -179,7 +183,7 @@ def work(store: Tessera, parallel: int, **order: Any) -> None:
     \b
     Example:
       tessera work builds --worker w1 --parallel 4 -- ./compile.sh --fast
-      tessera work notes --worker w2 --drain -- jq '{words: (.text | length)}'
+      tessera work notes --worker w2 --drain -- jq '{length: (.text | length)}'
     """
     url = str(click.get_current_context().params["url"])
     if "://" not in url:  # the command may change its directory

@@ -1,0 +1,124 @@
+"""What everybody sees first: the table, help, wrong usage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+
+import click
+import pytest
+
+from tessera.cli.main import COMMANDS, main
+from tessera.runtime import real_runtime
+
+HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
+
+
+def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:
+    """Every command of the command line with the words that lead to it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+def test_help_loads_nothing_but_click_and_the_table() -> None:
+    """`tessera --help` imports no driver, no rich, no models, no library and no server."""
+    code = f"""
+import sys
+from tessera.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+assert not [name for name in {HEAVY} if name in sys.modules], sorted(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_help_of_a_command_loads_no_store() -> None:
+    """`tessera claim --help` needs neither the library nor rich."""
+    code = """
+import sys
+from tessera.cli.main import main
+try:
+    main(["claim", "--help"])
+except SystemExit:
+    pass
+assert not {"apsw", "msgspec", "rich", "tessera.library"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_help_starts_fast() -> None:
+    """`tessera --help` takes at most three times as long as importing click."""
+    elapsed_us = real_runtime().elapsed_us
+
+    def quickest(*args: str) -> int:
+        spans = []
+        for _ in range(5):
+            start_us = elapsed_us()
+            subprocess.run([sys.executable, *args], check=True, stdout=subprocess.DEVNULL)
+            spans.append(elapsed_us() - start_us)
+        return min(spans)
+
+    assert quickest("-m", "tessera.cli.main", "--help") <= 3 * quickest("-c", "import click")
+
+
+def test_table_says_what_the_commands_say() -> None:
+    """A line of the table is the first sentence of that command's own help."""
+    for rows in COMMANDS.values():
+        for name, (module, line) in rows.items():
+            command = getattr(import_module(f"tessera.cli.{module}"), name)
+            sentence = command.get_short_help_str(limit=200)
+            assert sentence.startswith(line.removesuffix(".")), name
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
+def test_help_shows_an_example(path: str, command: click.Command) -> None:
+    """The help of every command holds an example of that command."""
+    text = command.get_help(click.Context(command, info_name=path))
+
+    assert "Example:" in text
+    assert f"{path} " in text.split("Example:")[1] or f"{path}\n" in text.split("Example:")[1]
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
+def test_commands_share_their_options(path: str, command: click.Command) -> None:
+    """Every command takes `--store`; every one but the worker, which prints no data, takes `--json`."""
+    if isinstance(command, click.Group):
+        return
+    names = {name for param in command.params for name in param.opts}
+
+    assert "--store" in names
+    assert ("--json" in names) == (path != "tessera work")
+
+
+def test_main_help_lists_every_command(cli) -> None:
+    """The first page names each command once, under its heading."""
+    text = cli("--help").stdout
+
+    for heading, rows in COMMANDS.items():
+        assert f"{heading}:" in text
+        for name in rows:
+            assert f"\n  {name} " in text
+
+
+def test_version(cli) -> None:
+    """`--version` prints the version."""
+    assert cli("--version").stdout.startswith("tessera, version ")
+
+
+def test_unknown_command_is_wrong_usage(cli) -> None:
+    """A command that does not exist is wrong usage, and a near miss is named."""
+    assert "Did you mean 'claim'?" in cli("claimx", code=2).stderr
+
+
+def test_missing_argument_is_wrong_usage(cli) -> None:
+    """A missing argument is wrong usage."""
+    assert "Missing argument 'TASK'" in cli("heartbeat", code=2).stderr

@@ -1,0 +1,137 @@
+"""`queues`, `keys`, `approvals`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tessera import TesseraError
+
+
+def test_define_gives_every_setting(cli) -> None:
+    """Each setting of a queue has an option, and what is given comes back."""
+    asked = dict(
+        heartbeat_seconds=5, miss_limit=2, lease_seconds=50, max_attempts=4, backoff_base_seconds=6,
+        backoff_cap_seconds=7, weight=8,
+    )  # fmt: skip
+    options = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+    assert cli.json("queues", "define", "builds", *options, "--paused") == {
+        "name": "builds",
+        **asked,
+        "paused": True,
+    }
+
+
+def test_define_again_changes_only_what_is_given(cli) -> None:
+    """A second definition keeps the settings it does not name."""
+    cli("queues", "define", "builds", "--weight", "8", "--paused")
+
+    config = cli.json("queues", "define", "builds", "--no-paused")
+
+    assert (config["weight"], config["paused"]) == (8, False)
+
+
+def test_pause_and_resume(cli) -> None:
+    """A paused queue says so in JSON and in words, until it is resumed."""
+    assert cli.json("queues", "pause", "q")["paused"] is True
+    assert "paused" in cli("queues", "list").stdout
+    assert cli.json("queues", "resume", "q")["paused"] is False
+    assert "paused" not in cli("queues", "list").stdout
+
+
+def test_list_of_queues(cli) -> None:
+    """The list is the wire's model."""
+    assert [queue["name"] for queue in cli.json("queues", "list")["queues"]] == ["q"]
+
+
+def test_no_queues_is_said(cli, tmp_path) -> None:
+    """An empty store answers with a sentence that says what to do, not with an empty table."""
+    assert "tessera queues define NAME" in cli("queues", "list", "--store", str(tmp_path / "new.db")).stdout
+
+
+def test_a_refusal_shows_its_code(cli) -> None:
+    """What the store refuses ends with exit code 1 and the error's code on stderr, nothing on stdout."""
+    refused = cli("queues", "pause", "absent", code=1)
+
+    assert refused.stderr.startswith("error: not_found: ")
+    assert refused.stdout == ""
+
+
+def test_issue_prints_exactly_the_contract(cli, store) -> None:
+    """`keys issue --json` prints the seven agreed fields; left out, a key covers all and may read."""
+    issued = cli.json("keys", "issue", "--name", "swarm")
+
+    assert list(issued) == [
+        "key_id", "key", "name", "queues", "kinds", "effect_classes", "scopes", "expires_at",
+    ]  # fmt: skip
+    assert (issued["name"], issued["queues"], issued["kinds"]) == ("swarm", ["*"], ["*"])
+    assert (issued["effect_classes"], issued["scopes"]) == (["read"], [])
+    assert store.as_key(issued["key"]).queues()
+
+
+def test_issue_narrows_a_key(cli) -> None:
+    """Every part of a grant has an option that may be repeated."""
+    issued = cli.json(
+        "keys", "issue", "--queue", "q", "--queue", "r", "--kind", "k", "--effect", "read",
+        "--effect", "write-internal", "--scope", "admin", "--scope", "store", "--days", "1",
+    )  # fmt: skip
+
+    assert (issued["queues"], issued["kinds"]) == (["q", "r"], ["k"])
+    assert issued["effect_classes"] == ["read", "write-internal"]
+    assert issued["scopes"] == ["admin", "store"]
+
+
+def test_issue_warns_that_a_secret_is_shown_once(cli) -> None:
+    """The secret stands alone on the first line of stdout; the warning to keep it is on stderr."""
+    issued = cli("keys", "issue")
+
+    assert " " not in issued.stdout.splitlines()[0]
+    assert "never shown again" in issued.stderr
+    assert issued.stdout.splitlines()[0] not in cli("keys", "list").stdout
+
+
+def test_revoked_key_counts_no_more(cli, store) -> None:
+    """A revoked key is refused at once and listed as revoked."""
+    issued = cli.json("keys", "issue")
+
+    assert cli.json("keys", "revoke", issued["key_id"])["revoked_at"] is not None
+    assert "revoked" in cli("keys", "list").stdout
+    assert [key["key_id"] for key in cli.json("keys", "list")["keys"]] == [issued["key_id"]]
+    with pytest.raises(TesseraError) as refused:
+        store.as_key(issued["key"]).queues()
+    assert refused.value.code == "unauthorized"
+
+
+def test_revoke_shows_the_key(cli) -> None:
+    """Without `--json` a revoked key is shown as a table."""
+    assert "revoked" in cli("keys", "revoke", cli.json("keys", "issue")["key_id"]).stdout
+
+
+def test_no_keys_is_said(cli) -> None:
+    """A store without keys says so."""
+    assert "No keys yet" in cli("keys", "list").stdout
+
+
+def test_public_needs_an_approval(cli) -> None:
+    """A `public` key is refused without an approval and made with one."""
+    grant = ("--queue", "q", "--effect", "public")
+    cli("keys", "issue", *grant, code=1)
+    approval = cli.json("approvals", "issue", *grant)
+
+    issued = cli.json("keys", "issue", *grant, "--approval", approval["approval"])
+
+    assert issued["effect_classes"] == ["public"]
+    assert sorted(approval) == ["approval", "expires_at"]
+
+
+def test_approval_says_how_long_it_is_good(cli) -> None:
+    """Without `--json` the approval stands alone on the first line, and its end below it."""
+    word, end = cli("approvals", "issue", "--effect", "public").stdout.splitlines()
+
+    assert " " not in word
+    assert end.startswith("Good for one key until ")
+
+
+def test_unknown_effect_is_wrong_usage(cli) -> None:
+    """An effect class that does not exist is wrong usage."""
+    cli("keys", "issue", "--effect", "everything", code=2)
