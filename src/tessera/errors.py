@@ -7,7 +7,7 @@ by its text.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class TesseraError(Exception):
@@ -113,6 +113,15 @@ class Unavailable(TesseraError):
     def __init__(self, detail: str | None = None, *, definite: bool = False, **extra: object) -> None:
         super().__init__(detail, **extra)
         self.definite = definite
+
+
+def from_problem(problem: dict[str, Any]) -> TesseraError:
+    """The refusal that a problem document tells of."""
+    error = REGISTRY.get(str(problem.get("code")), TesseraError)(str(problem.get("detail", "")))
+    error.definite = bool(problem.get("definite", error.definite))
+    known = {"type", "title", "status", "detail", "code", "definite"}
+    error.extra = {name: value for name, value in problem.items() if name not in known}
+    return error
 
 
 _KINDS: list[type[TesseraError]] = [TesseraError, *TesseraError.__subclasses__()]

@@ -20,6 +20,12 @@ LABEL_CHARS_MAX: Final = 200  # a key's label
 
 NAMES_PER_GRANT_MAX: Final = 1_000  # queues or kinds
 KINDS_PER_CLAIM_MAX: Final = 1_000
+QUEUES_PER_CLAIM_MAX: Final = 100
+CLAIMS_PER_BATCH_MAX: Final = 100
+SUBMITS_PER_BATCH_MAX: Final = 100
+TASKS_PER_BATCH_MAX: Final = 1_000
+MODEL_CHARS_MAX: Final = 200  # a model's name
+USAGE_BYTES_MAX: Final = 64 << 10  # what a model job says it used
 
 CHILDREN_PER_SPLIT_MAX: Final = 100
 DEPENDENCIES_PER_TASK_MAX: Final = 100

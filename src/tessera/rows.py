@@ -156,6 +156,31 @@ class ResultRow(Row, frozen=True):
     state: int
 
 
+class JobRow(Row, frozen=True):
+    """A model job, with the public name of its task."""
+
+    job: int
+    job_id: str
+    serial: int
+    fencing_token: int
+    key_id: str | None
+    model: str
+    status: str
+    usage: str
+    cost_usd: float | None
+    created_at: int
+    updated_at: int
+    task_id: str
+    queue: int
+
+
+class RunningJobs(Row, frozen=True):
+    """How many jobs of a task have not ended."""
+
+    serial: int
+    jobs: int
+
+
 class KeyRow(Row, frozen=True):
     """A key without its secret."""
 

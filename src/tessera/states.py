@@ -17,6 +17,10 @@ WAIT_REASONS: Final = ("children", "dependencies", "input")
 
 NEW: Final = None
 
+CANCEL_REQUESTED: Final = "cancel_requested"
+JOB_RUNNING: Final = frozenset({"queued", "in_progress"})
+JOB_ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
+
 # (from, to) -> the events that may announce it
 TASK: Final[dict[tuple[int | None, int], frozenset[str]]] = {
     (NEW, READY): frozenset({"enqueued", "requeued"}),

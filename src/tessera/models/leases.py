@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Raw
 
@@ -25,13 +25,22 @@ from tessera.models.base import (
 
 
 class Claim(Model, frozen=True):
-    """Who asks for work, and which kinds and effect classes it would take."""
+    """Who asks for work, from which queue (or queues, served in proportion to their weight), and which kinds
+    and effect classes it would take.
+    """
 
-    queue: Name
     worker: Worker
+    queue: Name | None = None
+    queues: Annotated[list[Name], Meta(min_length=1, max_length=limits.QUEUES_PER_CLAIM_MAX)] | None = None
     kinds: Annotated[list[Name], Meta(max_length=limits.KINDS_PER_CLAIM_MAX)] | None = None
     effect_classes: Annotated[list[EffectClass], Meta(max_length=len(names.EFFECT_CLASSES))] | None = None
     idempotency_key: IdempotencyKey | None = None
+
+
+class ClaimBatch(Claim, frozen=True):
+    """The same for up to `limit` tasks at once."""
+
+    limit: Annotated[int, Meta(ge=1, le=limits.CLAIMS_PER_BATCH_MAX)] = 1
 
 
 class Empty(Model, frozen=True):
@@ -86,6 +95,12 @@ class Lease(Model, frozen=True):
     inputs: list[Input] = []
 
 
+class Leases(Model, frozen=True):
+    """What a batch claimed; never empty."""
+
+    leases: list[Lease]
+
+
 class Heartbeat(Model, frozen=True):
     """A sign of life from a lease's holder."""
 
@@ -123,6 +138,18 @@ class Receipt(Model, frozen=True):
     submitted_at: str
     replayed: bool
     state: str
+
+
+class SubmitBatch(Model, frozen=True):
+    """Several submits, each standing alone."""
+
+    submits: Annotated[list[Submit], Meta(min_length=1, max_length=limits.SUBMITS_PER_BATCH_MAX)]
+
+
+class Submitted(Model, frozen=True):
+    """For each submit of a batch, in order: its receipt, or the problem document of its refusal."""
+
+    results: list[Receipt | dict[str, Any]]
 
 
 class Result(Model, frozen=True):

@@ -35,6 +35,12 @@ class TaskSpec(Model, frozen=True):
     traceparent: Annotated[str, Meta(pattern=names.TRACEPARENT_PATTERN)] | None = None
 
 
+class TaskBatch(Model, frozen=True):
+    """Tasks to enqueue together, all or none. A later one may depend on an earlier one by its id."""
+
+    tasks: Annotated[list[TaskSpec], Meta(min_length=1, max_length=limits.TASKS_PER_BATCH_MAX)]
+
+
 class TaskRef(Model, frozen=True):
     """Names a task."""
 
@@ -45,6 +51,12 @@ class Enqueued(Model, frozen=True):
     """The task that was put on a queue, or was there already."""
 
     task_id: str
+
+
+class EnqueuedBatch(Model, frozen=True):
+    """The tasks of a batch, in the order given."""
+
+    task_ids: list[str]
 
 
 class ListTasks(Model, frozen=True):

@@ -100,7 +100,6 @@ def may_claim(caller: Caller, ask: Claim) -> tuple[Sequence[str] | None, Sequenc
     """The kinds and effect classes this claim may draw from; None means any. Asking for more than granted
     refuses.
     """
-    covers_queue(caller, ask.queue)
     kinds = caller.kinds
     if ask.kinds is not None:
         kinds = frozenset(ask.kinds)

@@ -23,6 +23,7 @@ class NewTask(Struct, frozen=True):
     effect: int
     priority: int
     brief: str
+    sha256: str  # of the brief
     now: int
     depends_on: tuple[str, ...] = ()
     pending_deps: int = 0

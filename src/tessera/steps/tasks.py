@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tessera import states
 from tessera.canonical import json_text
 from tessera.errors import NotFound
@@ -39,19 +41,29 @@ def queue_of(tx: Transaction, task: TaskRow) -> QueueRow:
 def move(
     tx: Transaction, before: TaskRow, after: TaskRow, event: str, key_id: str | None, **data: object
 ) -> None:
-    """Move a task from the row as read to the row it becomes: state, lease, count, timer and event together.
-    The event names the lease that began or ended, and the key of whoever acted.
+    """Move a task from the row as read to the row it becomes."""
+    move_all(tx, [before], [after], event, key_id, **data)
+
+
+def move_all(
+    tx: Transaction, before: Sequence[TaskRow], after: Sequence[TaskRow], event: str, key_id: str | None,
+    **data: object,
+) -> None:  # fmt: skip
+    """Move tasks from the rows as read to the rows they become: state, lease, count, timer and event
+    together. Each event names the lease that began or ended, and the key of whoever acted.
     """
-    assert event in states.TASK[before.state, after.state], event
-    save(tx, after)
-    if after.state == LEASED:
-        tx.save("insert_lease", after)
-        assert after.expires_at is not None
-        tx.alarm(after.queue, after.expires_at)
-    elif before.state == LEASED:
-        tx.save("end_lease", before)
-    tx.count(after.queue, before.state, after.state)
-    journal.note(tx, event, before if before.state == LEASED else after, key_id, **data)
+    tx.save_all("save_task", after)
+    if begun := [task for task in after if task.state == LEASED]:
+        tx.save_all("insert_lease", begun)
+    if ended := [task for task in before if task.state == LEASED]:
+        tx.save_all("end_lease", ended)
+    for old, new in zip(before, after, strict=True):
+        assert event in states.TASK[old.state, new.state], event
+        tx.count(new.queue, old.state, new.state)
+        due = new.expires_at if new.state == LEASED else new.due
+        if due is not None:
+            tx.alarm(new.queue, due)
+        journal.note(tx, event, old if old.state == LEASED else new, key_id, **data)
 
 
 def save(tx: Transaction, after: TaskRow) -> None:
@@ -76,20 +88,26 @@ def add_lanes(tx: Transaction, missing: list[tuple[int, str, int]]) -> None:
         tx.write("add_lane", queue=queue, kind=kind, effect=effect)
 
 
-def add(tx: Transaction, task: NewTask, event: str, key_id: str | None, **data: object) -> None:
-    """Insert a task, ready or waiting for its dependencies, with its brief, count and event. Its lane
-    exists.
+def add_all(
+    tx: Transaction, new: Sequence[NewTask], event: str, key_id: str | None, data: dict[str, dict[str, object]]
+) -> None:
+    """Insert tasks, ready or waiting for their dependencies, with their briefs, counts and events (and what
+    an event says of a task, by its id). Their lanes exist; what they depend on exists or comes before them.
     """
-    tx.save("insert_task", task)
-    tx.write("insert_brief", task_id=task.task_id, sha256=briefs.digest(task.brief), brief=task.brief)
-    if task.depends_on:
-        dependencies = json_text(list(task.depends_on))
-        tx.write("mark_dependencies", dependencies=dependencies)
-        tx.write("insert_dependencies", task_id=task.task_id, dependencies=dependencies)
-    tx.count(task.queue, NEW, task.state)
-    if task.due is not None:
-        tx.alarm(task.queue, task.due)
-    tx.event(event, task.queue, task.task_id, key_id=key_id, data=json_text(data) if data else None)
+    if not new:
+        return
+    tx.save_all("insert_task", new)
+    tx.save_all("insert_brief", new)
+    for task in new:
+        if task.depends_on:
+            dependencies = json_text(list(task.depends_on))
+            tx.write("mark_dependencies", dependencies=dependencies)
+            tx.write("insert_dependencies", task_id=task.task_id, dependencies=dependencies)
+        tx.count(task.queue, NEW, task.state)
+        if task.due is not None:
+            tx.alarm(task.queue, task.due)
+        said = data.get(task.task_id)
+        tx.event(event, task.queue, task.task_id, key_id=key_id, data=json_text(said) if said else None)
 
 
 def view(tx: Transaction, task: TaskRow) -> TaskView:

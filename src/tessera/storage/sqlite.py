@@ -128,6 +128,9 @@ class SqliteTransaction:
             raise LostRace(name)
 
     def save_all(self, name: str, rows: Sequence[Any]) -> None:
+        if len(rows) == 1:
+            self.save(name, rows[0])
+            return
         self.wrote = True
         if self._prepared[name].save_all(rows) != len(rows):
             raise LostRace(name)

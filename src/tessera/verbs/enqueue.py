@@ -1,13 +1,15 @@
-"""enqueue: put a task on a queue."""
+"""enqueue, enqueue_batch: put tasks on queues. Written once, for any number."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tessera.canonical import json_text
 from tessera.errors import Forbidden, IdempotencyConflict, NotFound
 from tessera.limits import SECOND_US
-from tessera.models import Enqueued, TaskSpec
+from tessera.models import Enqueued, EnqueuedBatch, TaskBatch, TaskSpec
 from tessera.names import EFFECT_RANK
-from tessera.rows import NamedTask, QueueRow, TaskRow
+from tessera.rows import NamedTask
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.rules.moves import NewTask
@@ -19,51 +21,77 @@ from tessera.storage.port import Transaction
 
 def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) -> Enqueued:
     """Add a task, ready or waiting for its dependencies. An id that exists in this queue changes nothing."""
-    brief = briefs.accepted(ask.brief, "brief")
-    effect = EFFECT_RANK[ask.effect_class]
-    queue = tasks.queue_known(tx, ask.queue)
-    grants.covers_task(caller, ask.queue, ask.kind)
-    grants.may_start(caller, effect)
-    if ask.task_id is not None and _exists(tx, queue, ask.task_id):
-        return Enqueued(task_id=ask.task_id)
-    depends_on = tuple(dict.fromkeys(ask.depends_on))
-    task = NewTask(
-        task_id=ask.task_id or runtime.new_id("t_"),
-        queue=queue.queue,
-        kind=ask.kind,
-        effect=effect,
-        priority=ask.priority,
-        brief=brief,
-        now=tx.now,
-        depends_on=depends_on,
-        pending_deps=_unresolved(tx, caller, depends_on) if depends_on else 0,
-        not_before=tx.now + int(ask.delay_seconds * SECOND_US) if ask.delay_seconds else None,
-    )
-    lanes = tasks.missing_lanes(tx, {(queue.queue, ask.kind, effect)})
+    (task_id,) = _enqueue(tx, runtime, caller, [ask])
+    return Enqueued(task_id=task_id)
+
+
+def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
+    """Add several tasks, all or none. A later one may depend on an earlier one by its id."""
+    return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks))
+
+
+def _enqueue(tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
+    known = _known(tx, specs)
+    new: list[NewTask] = []
+    task_ids: list[str] = []
+    for spec in specs:
+        task = _planned(tx, runtime, caller, spec, known)
+        if isinstance(task, NewTask):
+            new.append(task)
+            known[task.task_id] = NamedTask(0, task.task_id, task.queue, task.state, spec.queue)
+        task_ids.append(task.task_id)
+    lanes = tasks.missing_lanes(tx, {(task.queue, task.kind, task.effect) for task in new})
     runtime.reach("enqueue.read")
 
     tasks.add_lanes(tx, lanes)
-    data = {} if ask.traceparent is None else {"traceparent": ask.traceparent}
-    tasks.add(tx, task, "enqueued", caller.key_id, **data)
+    traces = {id_: spec.traceparent for id_, spec in zip(task_ids, specs, strict=True) if spec.traceparent}
+    tasks.add_all(tx, new, "enqueued", caller.key_id, {id_: {"traceparent": one} for id_, one in traces.items()})
     runtime.reach("enqueue.written")
-    return Enqueued(task_id=task.task_id)
+    return task_ids
 
 
-def _exists(tx: Transaction, queue: QueueRow, task_id: str) -> bool:
-    """Whether this queue has the task already; another queue's is a conflict."""
-    task: TaskRow | None = tx.one("task_named", task_id=task_id)
-    if task is not None and task.queue != queue.queue:
-        raise IdempotencyConflict("the task id is in use: choose another")
-    return task is not None
+def _known(tx: Transaction, specs: Sequence[TaskSpec]) -> dict[str, NamedTask]:
+    """Whatever exists of the ids that the specs name, as their own or as a dependency."""
+    named = {id_ for spec in specs for id_ in (spec.task_id, *spec.depends_on) if id_ is not None}
+    if not named:
+        return {}
+    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(sorted(named)))}
 
 
-def _unresolved(tx: Transaction, caller: Caller, depends_on: tuple[str, ...]) -> int:
+def _planned(
+    tx: Transaction, runtime: Runtime, caller: Caller, spec: TaskSpec, known: dict[str, NamedTask]
+) -> NewTask | NamedTask:
+    """The task to add, or the one that is there already; or a refusal."""
+    brief = briefs.accepted(spec.brief, "brief")
+    effect = EFFECT_RANK[spec.effect_class]
+    queue = tasks.queue_known(tx, spec.queue)
+    grants.covers_task(caller, spec.queue, spec.kind)
+    grants.may_start(caller, effect)
+    if spec.task_id in known:
+        if known[spec.task_id].queue != queue.queue:
+            raise IdempotencyConflict("the task id is in use: choose another")
+        return known[spec.task_id]
+    depends_on = tuple(dict.fromkeys(spec.depends_on))
+    return NewTask(
+        task_id=spec.task_id or runtime.new_id("t_"),
+        queue=queue.queue,
+        kind=spec.kind,
+        effect=effect,
+        priority=spec.priority,
+        brief=brief,
+        sha256=briefs.digest(brief),
+        now=tx.now,
+        depends_on=depends_on,
+        pending_deps=_unresolved(caller, depends_on, known) if depends_on else 0,
+        not_before=tx.now + int(spec.delay_seconds * SECOND_US) if spec.delay_seconds else None,
+    )
+
+
+def _unresolved(caller: Caller, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
     """How many dependencies have not ended. Every one must exist, in a queue the key covers."""
-    found: list[NamedTask] = tx.all("tasks_named", task_ids=json_text(list(depends_on)))
-    if not all(grants.sees_queue(caller, task.queue_name) for task in found):
+    if not all(grants.sees_queue(caller, known[one].queue_name) for one in depends_on if one in known):
         raise Forbidden("depends_on: the key does not cover the queue of every dependency")
-    if len(found) < len(depends_on):
-        known = {task.task_id for task in found}
-        missing = next(index for index, task_id in enumerate(depends_on) if task_id not in known)
-        raise NotFound(f"depends_on: no such task, the {missing + 1}. of those named: enqueue it first")
-    return sum(task.state not in ENDED for task in found)
+    for place, one in enumerate(depends_on, 1):
+        if one not in known:
+            raise NotFound(f"depends_on: no such task, the {place}. of those named: enqueue it first")
+    return sum(known[one].state not in ENDED for one in depends_on)

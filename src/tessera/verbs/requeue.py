@@ -36,11 +36,13 @@ def requeue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> 
         effect=dead.effect,
         priority=dead.priority,
         brief=brief,
+        sha256=briefs.digest(brief),
         now=tx.now,
         requeued_from=dead.serial,
     )
     runtime.reach("requeue.read")
 
-    tasks.add(tx, task, "requeued", caller.key_id, requeued_from=dead.task_id)
+    said = {task.task_id: {"requeued_from": dead.task_id}}
+    tasks.add_all(tx, [task], "requeued", caller.key_id, said)
     runtime.reach("requeue.written")
     return Enqueued(task_id=task.task_id)

@@ -31,8 +31,8 @@ def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Chil
     runtime.reach("split.read")
 
     tasks.add_lanes(tx, lanes)
-    for child in children:
-        tasks.add(tx, child, "enqueued", caller.key_id, parent=parent.task_id)
+    born = {child.task_id: {"parent": parent.task_id} for child in children}
+    tasks.add_all(tx, children, "enqueued", caller.key_id, born)
     after = moves.split(parent, tx.now, len(children))
     tasks.move(tx, parent, after, "split", caller.key_id, children=len(children))
     runtime.reach("split.written")
@@ -78,6 +78,7 @@ def _child(
         effect=effect,
         priority=parent.priority if child.priority is None else child.priority,
         brief=brief,
+        sha256=briefs.digest(brief),
         now=tx.now,
         depends_on=depends_on,
         pending_deps=len(depends_on),

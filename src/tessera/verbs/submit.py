@@ -1,77 +1,139 @@
-"""submit: hand in what came of a lease."""
+"""submit, submit_batch: hand in what came of leases. Written once, for any number."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec import Struct
+
 from tessera.canonical import canonical, receipt_hash
-from tessera.errors import IdempotencyConflict, InvalidRequest
+from tessera.errors import IdempotencyConflict, InvalidRequest, StaleLease, TesseraError
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
-from tessera.models import Receipt, Submit
+from tessera.models import Receipt, Submit, SubmitBatch, Submitted
 from tessera.rows import ResultRow, TaskRow
 from tessera.rules import grants, moves, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import ENDED, STATES
 from tessera.steps import failures, journal, leases, resolve, tasks
+from tessera.steps.failures import Failure
 from tessera.storage.port import Transaction
+
+
+class Ending(Struct, frozen=True):
+    """A lease that a submit ends: the task before and after, and what is stored."""
+
+    before: TaskRow
+    after: TaskRow
+    failure: Failure | None
+    result: ResultRow
 
 
 def submit(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit) -> Receipt:
     """Store an outcome once per idempotency key and end the lease: done, to be tried again, or dead. A
     replay is answered with the first receipt, whatever has become of the lease.
     """
-    if ask.idempotency_key is None:
+    (outcome,) = _submit(tx, runtime, caller, [ask])
+    if isinstance(outcome, TesseraError):
+        raise outcome
+    return outcome
+
+
+def submit_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: SubmitBatch) -> Submitted:
+    """The same for several, in order, each standing alone: one that is refused leaves the others be."""
+    outcomes = _submit(tx, runtime, caller, ask.submits)
+    return Submitted(
+        results=[one.problem() if isinstance(one, TesseraError) else one for one in outcomes]
+    )
+
+
+def _submit(
+    tx: Transaction, runtime: Runtime, caller: Caller, asks: Sequence[Submit]
+) -> list[Receipt | TesseraError]:
+    endings: dict[str, Ending] = {}  # by idempotency key
+    outcomes: list[Receipt | TesseraError] = []
+    for ask in asks:
+        try:
+            outcomes.append(_decide(tx, runtime, caller, ask, endings))
+        except TesseraError as refusal:
+            outcomes.append(refusal)
+    ended = [ending.after for ending in endings.values() if ending.after.state in ENDED]
+    waiters = resolve.awaiting(tx, ended)
+    runtime.reach("submit.read")
+
+    if endings:
+        _write(tx, caller, list(endings.values()))
+        resolve.release(tx, waiters)
+    runtime.reach("submit.written")
+    return outcomes
+
+
+def _decide(
+    tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endings: dict[str, Ending]
+) -> Receipt:
+    """The receipt of one submit, noted in `endings` if it ends its lease; or a refusal. An earlier submit of
+    the same batch counts as stored.
+    """
+    key = ask.idempotency_key
+    if key is None:
         raise InvalidRequest("idempotency_key: missing; choose one per submit and keep it for retries")
     sizes.refuse_longer(ask.error, "error", ERROR_BYTES_MAX)
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = tasks.known(tx, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
-    if replay := _first_receipt(tx, task, ask.idempotency_key):
-        return replay
+    first: ResultRow | None = endings[key].result if key in endings else tx.one("result_keyed", idempotency_key=key)
+    if first is not None:
+        return _replayed(task, first)
+    if any(ending.before.serial == task.serial for ending in endings.values()):
+        raise StaleLease
     leases.is_live(tx, caller, task, ask.fencing_token)
     failure = None if ask.ok else failures.foreseen(tx, runtime, task, ask.error)
     after = moves.done(task, tx.now) if failure is None else failure.after
-    waiters = resolve.awaiting(tx, [after]) if after.state in ENDED else []
-    runtime.reach("submit.read")
-
-    receipt = Receipt(
-        task_id=task.task_id,
+    assert task.worker is not None
+    result = ResultRow(
+        result=0,  # the database numbers it
+        idempotency_key=key,
+        serial=task.serial,
         fencing_token=ask.fencing_token,
+        worker=task.worker,
         ok=ask.ok,
+        output=output,
+        error=ask.error,
         sha256=receipt_hash(task.task_id, ask.fencing_token, ask.ok, output, ask.error),
-        idempotency_key=ask.idempotency_key,
-        submitted_at=rfc3339(tx.now),
-        replayed=False,
-        state=STATES[after.state],
+        submitted_at=tx.now,
+        state=after.state,
     )
-    tx.write(
-        "insert_result", idempotency_key=ask.idempotency_key, serial=task.serial,
-        fencing_token=ask.fencing_token, worker=task.worker, ok=ask.ok, output=output, error=ask.error,
-        sha256=receipt.sha256, now=tx.now, state=after.state,
-    )  # fmt: skip
-    if failure is None:
-        tasks.move(tx, task, after, "submitted", caller.key_id, ok=True)
-    else:
-        journal.note(tx, "submitted", task, caller.key_id, ok=False)
-        failures.write(tx, failure, caller.key_id)
-    resolve.release(tx, waiters)
-    runtime.reach("submit.written")
-    return receipt
+    endings[key] = Ending(task, after, failure, result)
+    return _receipt(task, result, replayed=False)
 
 
-def _first_receipt(tx: Transaction, task: TaskRow, idempotency_key: str) -> Receipt | None:
-    """The receipt this key got before, if it did. A key that served another task is a conflict."""
-    first: ResultRow | None = tx.one("result_keyed", idempotency_key=idempotency_key)
-    if first is None:
-        return None
+def _write(tx: Transaction, caller: Caller, endings: list[Ending]) -> None:
+    tx.save_all("insert_result", [ending.result for ending in endings])
+    good = [ending for ending in endings if ending.failure is None]
+    if good:
+        before, after = [one.before for one in good], [one.after for one in good]
+        tasks.move_all(tx, before, after, "submitted", caller.key_id, ok=True)
+    for ending in endings:
+        if ending.failure is not None:
+            journal.note(tx, "submitted", ending.before, caller.key_id, ok=False)
+            failures.write(tx, ending.failure, caller.key_id)
+
+
+def _replayed(task: TaskRow, first: ResultRow) -> Receipt:
+    """The receipt that this key got before. A key that served another task is a conflict."""
     if first.serial != task.serial:
         raise IdempotencyConflict("the idempotency key was used for another task: choose another")
+    return _receipt(task, first, replayed=True)
+
+
+def _receipt(task: TaskRow, result: ResultRow, *, replayed: bool) -> Receipt:
     return Receipt(
         task_id=task.task_id,
-        fencing_token=first.fencing_token,
-        ok=bool(first.ok),
-        sha256=first.sha256,
-        idempotency_key=idempotency_key,
-        submitted_at=rfc3339(first.submitted_at),
-        replayed=True,
-        state=STATES[first.state],
+        fencing_token=result.fencing_token,
+        ok=bool(result.ok),
+        sha256=result.sha256,
+        idempotency_key=result.idempotency_key,
+        submitted_at=rfc3339(result.submitted_at),
+        replayed=replayed,
+        state=STATES[result.state],
     )

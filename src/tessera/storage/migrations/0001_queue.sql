@@ -172,10 +172,13 @@ create table approvals (
   key_id text
 ) strict;
 
+-- Work that a lease's holder has given to a model.
 create table jobs (
-  job_id text primary key,
+  job integer primary key,
+  job_id text not null unique,
   serial integer not null references tasks,
   fencing_token integer not null,
+  key_id text,
   model text not null,
   status text not null,
   usage text not null,

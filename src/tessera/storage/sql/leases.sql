@@ -22,12 +22,13 @@ select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.e
 from leases h cross join tasks t on t.serial = h.serial cross join lanes l on l.lane = t.lane
 where h.queue = :queue and h.expires_at <= :now order by h.expires_at limit :limit;
 
--- name: task_claimed_under
+-- name: tasks_claimed_under
 -- row: TaskRow
--- The task leased by a claim of this key (a grant's id, or null) with this idempotency key.
+-- Tasks leased by a claim of this key (a grant's id, or null) with this idempotency key; `queues` is a JSON array.
 select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.expires_at, h.hard_expires_at
 from leases h cross join tasks t on t.serial = h.serial cross join lanes l on l.lane = t.lane
-where h.claim_key = :claim_key and h.key_id is :key_id and h.queue = :queue limit 1;
+where h.claim_key = :claim_key and h.key_id is :key_id
+  and h.queue in (select value from json_each(:queues)) order by h.serial;
 
 -- name: inputs_of
 -- row: InputRow
@@ -56,7 +57,7 @@ from results where idempotency_key = :idempotency_key;
 -- name: insert_result
 -- One submit's outcome.
 insert into results (idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state)
-values (:idempotency_key, :serial, :fencing_token, :worker, :ok, :output, :error, :sha256, :now, :state);
+values (:idempotency_key, :serial, :fencing_token, :worker, :ok, :output, :error, :sha256, :submitted_at, :state);
 
 -- name: results_of
 -- row: ResultRow

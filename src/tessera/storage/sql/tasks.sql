@@ -68,24 +68,24 @@ where task_id in (select value from json_each(:dependencies));
 
 -- name: next_ready
 -- row: TaskRow
--- The ready task of a queue that goes first: priority, then age, then id.
+-- The ready tasks of a queue that go first: priority, then age, then id.
 select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null as claimed_at,
   null as expires_at, null as hard_expires_at
 from tasks t cross join lanes l on l.lane = t.lane
 where t.queue = :queue and t.state = 0 and t.due is null
-order by t.priority desc, t.created_at, t.task_id limit 1;
+order by t.priority desc, t.created_at, t.task_id limit :limit;
 
 -- name: next_ready_in_lanes
 -- row: TaskRow
--- The same among some lanes: the head of each, then the first of the heads.
+-- The same among some lanes: the first of each, then the first of those.
 select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null as claimed_at,
   null as expires_at, null as hard_expires_at
 from json_each(:lanes) j
-  cross join tasks t on t.serial = (
+  cross join tasks t on t.serial in (
     select serial from tasks where lane = j.value and state = 0 and due is null
-    order by priority desc, created_at, task_id limit 1)
+    order by priority desc, created_at, task_id limit :limit)
   cross join lanes l on l.lane = t.lane
-order by t.priority desc, t.created_at, t.task_id limit 1;
+order by t.priority desc, t.created_at, t.task_id limit :limit;
 
 -- name: save_task
 -- A task's row as it shall be, if nobody has changed it since it was read. Every single change of a task is this.

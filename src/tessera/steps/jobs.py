@@ -1,0 +1,32 @@
+"""Model jobs of tasks whose lease has ended: they are asked to stop. (Specification §6.)
+
+Two halves, because a verb reads before it writes: `running` first, `ask_to_stop` after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tessera.canonical import json_text
+from tessera.rows import NamedTask, TaskRow
+from tessera.storage.port import Transaction
+
+
+def running(tx: Transaction, serials: list[int]) -> dict[int, int]:
+    """How many jobs each of some tasks has running; tasks without any are left out."""
+    if not serials:
+        return {}
+    return {row.serial: row.jobs for row in tx.all("jobs_running", serials=json_text(serials))}
+
+
+def ask_to_stop(
+    tx: Transaction, jobs: Mapping[int, int], tasks: Mapping[int, TaskRow | NamedTask], key_id: str | None
+) -> None:
+    """Mark the running jobs of these tasks `cancel_requested`; one event a task."""
+    if not jobs:
+        return
+    tx.write("stop_jobs", serials=json_text(sorted(jobs)), now=tx.now)
+    for serial, number in jobs.items():
+        task = tasks[serial]
+        data = json_text({"jobs": number})
+        tx.event("jobs_cancel_requested", task.queue, task.task_id, key_id=key_id, data=data)
