@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from tessera import models
 from tessera.canonical import strict_json
+from tessera.errors import TesseraError, from_problem
 
 
 class Door(Protocol):
@@ -76,6 +77,10 @@ class Tessera:
         """
         return self._call("enqueue", **{**(spec or {}), **fields}).task_id
 
+    def enqueue_batch(self, tasks: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Put up to 1,000 tasks on queues, all or none. A later one may depend on an earlier one."""
+        return self._call("enqueue_batch", tasks=_listed(tasks)).task_ids
+
     def task(self, task_id: str) -> models.TaskView:
         """One task."""
         return self._call("task", task_id=task_id)
@@ -102,24 +107,35 @@ class Tessera:
     # Leases
 
     def claim(
-        self, queue: str, worker: str, kinds: Iterable[str] | None = None,
+        self, queue: str | Iterable[str], worker: str, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
     ) -> models.Lease | None:  # fmt: skip
-        """The next lease, or None when nothing is ready. The same idempotency key gives the same lease
-        while it lives.
+        """The next lease, or None when nothing is ready. Several queues are served in proportion to their
+        weight. The same idempotency key gives the same lease while it lives.
         """
         answer = self.claim_or_wait(queue, worker, kinds, effect_classes, idempotency_key=idempotency_key)
         return answer if isinstance(answer, models.Lease) else None
 
     def claim_or_wait(
-        self, queue: str, worker: str, kinds: Iterable[str] | None = None,
+        self, queue: str | Iterable[str], worker: str, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
     ) -> models.Lease | models.Empty:  # fmt: skip
         """The same, but an empty answer says when to come back."""
         return self._call(
-            "claim", queue=queue, worker=worker, kinds=_listed(kinds), effect_classes=_listed(effect_classes),
-            idempotency_key=idempotency_key,
+            "claim", worker=worker, kinds=_listed(kinds), effect_classes=_listed(effect_classes),
+            idempotency_key=idempotency_key, **_one_or_more(queue),
         )  # fmt: skip
+
+    def claim_batch(
+        self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
+        effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+    ) -> list[models.Lease]:  # fmt: skip
+        """Up to `limit` leases (at most 100) at once; none when nothing is ready."""
+        answer = self._call(
+            "claim_batch", worker=worker, limit=limit, kinds=_listed(kinds),
+            effect_classes=_listed(effect_classes), idempotency_key=idempotency_key, **_one_or_more(queue),
+        )  # fmt: skip
+        return answer.leases if isinstance(answer, models.Leases) else []
 
     def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
         """Keep a lease alive, never past its hard deadline."""
@@ -134,6 +150,11 @@ class Tessera:
             "submit", task_id=task_id, fencing_token=fencing_token, output=output,
             idempotency_key=idempotency_key, ok=ok, error=error,
         )  # fmt: skip
+
+    def submit_batch(self, submits: Iterable[Mapping[str, Any]]) -> list[models.Receipt | TesseraError]:
+        """Hand in up to 100 outcomes, each standing alone: its receipt, or its refusal as a value."""
+        results = self._call("submit_batch", submits=_listed(submits)).results
+        return [from_problem(one) if isinstance(one, dict) else one for one in results]
 
     def split(self, task_id: str, fencing_token: int, children: Iterable[Mapping[str, Any]]) -> list[str]:
         """Turn a task into children and let it wait for them. Returns their ids, in the order given."""
@@ -166,6 +187,27 @@ class Tessera:
     def reap(self) -> int:
         """Settle everything that has fallen due: lapses, retries, parks. Returns how many there were."""
         return self._call("reap").reaped
+
+    # Model jobs
+
+    def register_job(self, task_id: str, fencing_token: int, job_id: str, model: str) -> models.Job:
+        """Note under a live lease that a model works on the task."""
+        return self._call(
+            "register_job", task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model
+        )
+
+    def update_job(
+        self, job_id: str, status: str | None = None, usage: Mapping[str, Any] | None = None,
+        cost_usd: float | None = None,
+    ) -> models.Job:  # fmt: skip
+        """Note what the model lane says of a job. One cancelled under its live lease fails its task."""
+        return self._call("update_job", job_id=job_id, status=status, usage=usage, cost_usd=cost_usd)
+
+    def jobs(
+        self, task_id: str | None = None, *, limit: int = 100, after: str | None = None
+    ) -> list[models.Job]:
+        """A page of jobs, oldest first, of one task or of all."""
+        return self._call("jobs", task_id=task_id, limit=limit, after=after).jobs
 
     # Looks
 
@@ -206,6 +248,11 @@ class Tessera:
 def _listed(items: Iterable[Any] | None) -> Any:
     """A list for JSON; a lone string is left for the model to refuse."""
     return items if items is None or isinstance(items, str) else list(items)
+
+
+def _one_or_more(queue: str | Iterable[str]) -> dict[str, Any]:
+    """One queue by its name, or several."""
+    return {"queue": queue} if isinstance(queue, str) else {"queues": _listed(queue)}
 
 
 def _with_values(answer: Any) -> Any:

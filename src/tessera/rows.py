@@ -106,6 +106,17 @@ class NamedTask(Row, frozen=True):
     queue_name: str
 
 
+class FamilyTask(Row, frozen=True):
+    """A descendant, and who holds it while it is leased."""
+
+    serial: int
+    task_id: str
+    queue: int
+    state: int
+    fencing_token: int | None
+    worker: str | None
+
+
 class HeldBack(Row, frozen=True):
     """A waiting task, and how much of its wait some ending tasks resolve."""
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 from tessera import models
 from tessera.models import Model, Nothing
 from tessera.storage.port import Verb
-from tessera.verbs import keys, looks
+from tessera.verbs import jobs, keys, looks
 from tessera.verbs.cancel import cancel
-from tessera.verbs.claim import claim
+from tessera.verbs.claim import claim, claim_batch
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
-from tessera.verbs.enqueue import enqueue
+from tessera.verbs.enqueue import enqueue, enqueue_batch
 from tessera.verbs.heartbeat import heartbeat
 from tessera.verbs.keys import caller_for, guarded
 from tessera.verbs.park import park
@@ -22,7 +22,7 @@ from tessera.verbs.release import release
 from tessera.verbs.requeue import requeue
 from tessera.verbs.resume import resume
 from tessera.verbs.split import split
-from tessera.verbs.submit import submit
+from tessera.verbs.submit import submit, submit_batch
 
 
 class Row(Struct, frozen=True):
@@ -73,13 +73,24 @@ _ROWS: tuple[Row, ...] = (
         "write-repo and public)", "enqueue", status=201,
     ),
     Row(
+        enqueue_batch, models.TaskBatch, models.EnqueuedBatch, "/v1/tasks/batch",
+        "what enqueuing each of them needs", "enqueue-batch", status=201,
+    ),
+    Row(
         claim, models.Claim, models.Lease, "/v1/tasks/claim", "key for the queue, kind and effect class",
         "claim", header=_IDEMPOTENCY, waits=True, tool=True,
+    ),
+    Row(
+        claim_batch, models.ClaimBatch, models.Leases, "/v1/tasks/claim-batch",
+        "key for the queue, kind and effect class", "claim --limit", header=_IDEMPOTENCY, waits=True,
     ),
     Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool=True),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
         tool=True,
+    ),
+    Row(
+        submit_batch, models.SubmitBatch, models.Submitted, "/v1/tasks/submit-batch", _HOLDER, "submit-batch",
     ),
     Row(
         split, models.Split, models.Children, "/v1/tasks/split",
@@ -97,6 +108,14 @@ _ROWS: tuple[Row, ...] = (
         "cancel",
     ),
     Row(requeue, models.TaskRef, models.Enqueued, "/v1/tasks/requeue", "admin", "requeue"),
+    Row(
+        jobs.register_job, models.RegisterJob, models.Job, "/v1/jobs", _HOLDER, "jobs register", status=201,
+    ),
+    Row(
+        jobs.update_job, models.UpdateJob, models.Job, "/v1/jobs/{job_id}", "the key that registered it",
+        "jobs update",
+    ),
+    Row(jobs.jobs, models.ListJobs, models.Jobs, "/v1/jobs", "any key; shows its queues", "jobs list", "GET"),
     Row(reap, Nothing, models.Reaped, "/v1/admin/reap", "admin", "reap"),
     Row(looks.task, models.TaskRef, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET"),
     Row(

@@ -15,7 +15,7 @@ from tessera.testing import World
 
 HOT = (
     "next_ready", "earliest_due", "due_in_queue", "lapsed_in_queue", "task_named", "task_numbered",
-    "task_claimed_under", "result_keyed", "results_of", "key_hashed", "key_standing", "brief_of",
+    "tasks_claimed_under", "result_keyed", "results_of", "key_hashed", "key_standing", "brief_of",
     "queue_named", "events_after", "id_of", "requeued_as",
 )  # fmt: skip
 

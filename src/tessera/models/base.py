@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -27,6 +27,12 @@ Reason = Annotated[str, Meta(max_length=limits.REASON_BYTES_MAX)]
 ErrorText = Annotated[str, Meta(max_length=limits.ERROR_BYTES_MAX)]
 State = Literal["ready", "leased", "waiting", "done", "dead", "cancelled"]
 Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
+
+# A document stays raw JSON inside the house; the library shows its value.
+if TYPE_CHECKING:
+    Document = Any
+else:
+    Document = Raw
 
 NULL = Raw(b"null")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from tessera import limits
-from tessera.models.base import NULL, KnownId, Limit, Model, TaskId, Token
+from tessera.models.base import NULL, Document, KnownId, Limit, Model, TaskId, Token
 
 Cost = Annotated[float, Meta(ge=0)]
 JobStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
@@ -27,7 +27,7 @@ class UpdateJob(Model, frozen=True):
 
     job_id: KnownId
     status: JobStatus | None = None
-    usage: Raw = NULL  # an object
+    usage: Document = NULL  # an object
     cost_usd: Cost | None = None
 
 
@@ -47,7 +47,7 @@ class Job(Model, frozen=True):
     fencing_token: int
     model: str
     status: str
-    usage: Raw
+    usage: Document
     cost_usd: float | None
     created_at: str
     updated_at: str

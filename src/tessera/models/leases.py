@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from tessera import limits, names
 from tessera.models.base import (
     NULL,
     Delay,
+    Document,
     EffectClass,
     ErrorText,
     IdempotencyKey,
@@ -57,7 +58,7 @@ class Outcome(Model, frozen=True):
     task_id: str
     kind: str
     state: str
-    output: Raw
+    output: Document
     output_sha256: str | None
     result_id: str | None
 
@@ -66,7 +67,7 @@ class Input(Model, frozen=True):
     """What answered a park."""
 
     park: int
-    input: Raw
+    input: Document
     resumed_at: str
 
 
@@ -78,7 +79,7 @@ class Lease(Model, frozen=True):
     kind: str
     effect_class: str
     priority: int
-    brief: Raw
+    brief: Document
     worker: str
     fencing_token: int
     attempts: int
@@ -121,7 +122,7 @@ class Submit(Model, frozen=True):
 
     task_id: KnownId
     fencing_token: Token
-    output: Raw = NULL
+    output: Document = NULL
     ok: bool = True
     error: ErrorText | None = None
     idempotency_key: IdempotencyKey | None = None  # required; over HTTP it is a header
@@ -160,7 +161,7 @@ class Result(Model, frozen=True):
     fencing_token: int
     worker: str
     ok: bool
-    output: Raw
+    output: Document
     error: str | None
     sha256: str
     idempotency_key: str
@@ -176,7 +177,7 @@ class Results(Model, frozen=True):
 class Child(Model, frozen=True):
     """A child to be; what it leaves out comes from its parent. `after` lists indexes of earlier children."""
 
-    brief: Raw
+    brief: Document
     kind: Name | None = None
     queue: Name | None = None
     effect_class: EffectClass | None = None
@@ -206,14 +207,14 @@ class Park(Model, frozen=True):
     fencing_token: Token
     reason: Reason
     resume_within: Annotated[float, Meta(gt=0, le=limits.PARK_SECONDS_MAX)] | None = None
-    input_schema: Raw = NULL  # a JSON Schema that `resume` is checked against
+    input_schema: Document = NULL  # a JSON Schema that `resume` is checked against
 
 
 class Resume(Model, frozen=True):
     """What a parked task waits for. `park` may say which of its parks is meant."""
 
     task_id: KnownId
-    input: Raw
+    input: Document
     park: Annotated[int, Meta(ge=1, le=limits.INTEGER_MAX)] | None = None
 
 

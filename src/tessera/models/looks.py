@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from tessera import limits
-from tessera.models.base import Model
+from tessera.models.base import Document, Model
 
 
 class QueueCounts(Model, frozen=True):
@@ -77,7 +77,7 @@ class Event(Model, frozen=True):
     worker: str | None
     fencing_token: int | None
     key_id: str | None
-    data: Raw
+    data: Document
 
 
 class Events(Model, frozen=True):

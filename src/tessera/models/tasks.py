@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from tessera import limits, names
 from tessera.models.base import (
     Delay,
     Dependencies,
+    Document,
     EffectClass,
     KnownId,
     Limit,
@@ -26,7 +27,7 @@ class TaskSpec(Model, frozen=True):
 
     queue: Name
     kind: Name
-    brief: Raw
+    brief: Document
     effect_class: EffectClass = "read"
     priority: Priority = 0
     task_id: TaskId | None = None
@@ -79,7 +80,7 @@ class TaskView(Model, frozen=True):
     priority: int
     state: str
     wait_reason: str | None
-    brief: Raw
+    brief: Document
     parent_id: str | None
     depth: int
     attempts: int

@@ -14,7 +14,7 @@ from tessera.rows import QueueRow, TaskRow
 from tessera.rules import moves
 from tessera.runtime import Runtime
 from tessera.states import DEAD, LEASED, READY, WAITING
-from tessera.steps import failures, journal, resolve, tasks
+from tessera.steps import failures, jobs, journal, resolve, tasks
 from tessera.storage.port import Overdue, Transaction
 
 LAPSED = "lease lapsed"
@@ -62,6 +62,7 @@ def settle_unreadable(serial: int, tx: Transaction, runtime: Runtime) -> int:
 def _settle(tx: Transaction, runtime: Runtime, due: list[TaskRow]) -> int:
     lapsed = [failures.foreseen(tx, runtime, task, LAPSED) for task in due if task.state == LEASED]
     waiters = resolve.awaiting(tx, [one.after for one in lapsed if one.after.state == DEAD])
+    running = jobs.running(tx, [one.before.serial for one in lapsed])
     startable = [task.serial for task in due if task.state == READY]
     runtime.reach("settle.read")
 
@@ -72,6 +73,7 @@ def _settle(tx: Transaction, runtime: Runtime, due: list[TaskRow]) -> int:
         holder = failure.before.key_id
         journal.note(tx, "lease_lapsed", failure.before, holder)
         failures.write(tx, failure, holder)
+    jobs.ask_to_stop(tx, running, {one.before.serial: one.before for one in lapsed}, None)
     for task in due:
         if task.state == WAITING:
             answer = dict(serial=task.serial, park=task.parks, key_id=None, now=tx.now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tessera import states
 from tessera.canonical import json_text
@@ -10,6 +10,8 @@ from tessera.errors import NotFound
 from tessera.models import NULL, Raw, TaskView
 from tessera.names import EFFECT_CLASSES
 from tessera.rows import QueueRow, TaskRow
+from tessera.rules import grants
+from tessera.rules.grants import Caller
 from tessera.rules.moves import NewTask
 from tessera.runtime import rfc3339, rfc3339_or_none
 from tessera.states import INPUT, LEASED, NEW, WAITING
@@ -36,6 +38,17 @@ def queue_known(tx: Transaction, name: str) -> QueueRow:
 def queue_of(tx: Transaction, task: TaskRow) -> QueueRow:
     """The settings of a task's queue."""
     return tx.one("queue_numbered", queue=task.queue)
+
+
+def covered(tx: Transaction, caller: Caller, queue: str | None) -> str | None:
+    """The numbers of the queues that a list looks in, as a JSON array; None means every queue."""
+    if queue is not None:
+        known = queue_known(tx, queue)
+        grants.covers_queue(caller, queue)
+        return json_text([known.queue])
+    if caller.queues is None:
+        return None
+    return json_text([row.queue for row in tx.all("all_queues") if grants.sees_queue(caller, row.name)])
 
 
 def move(
@@ -89,7 +102,11 @@ def add_lanes(tx: Transaction, missing: list[tuple[int, str, int]]) -> None:
 
 
 def add_all(
-    tx: Transaction, new: Sequence[NewTask], event: str, key_id: str | None, data: dict[str, dict[str, object]]
+    tx: Transaction,
+    new: Sequence[NewTask],
+    event: str,
+    key_id: str | None,
+    data: Mapping[str, Mapping[str, object]],
 ) -> None:
     """Insert tasks, ready or waiting for their dependencies, with their briefs, counts and events (and what
     an event says of a task, by its id). Their lanes exist; what they depend on exists or comes before them.

@@ -8,18 +8,18 @@ from tessera.canonical import json_text
 from tessera.errors import InvalidState
 from tessera.limits import REASON_BYTES_MAX
 from tessera.models import Cancel, TaskView
-from tessera.rows import NamedTask
+from tessera.rows import FamilyTask, TaskRow
 from tessera.rules import grants, moves, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.states import CANCELLED, ENDED, LEASED, STATES
-from tessera.steps import resolve, tasks
+from tessera.steps import jobs, resolve, tasks
 from tessera.storage.port import Transaction
 
 
 def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> TaskView:
     """Cancel a task that has not ended, and its unfinished descendants with it, in one transaction. What
-    waited for any of them counts it as resolved.
+    waited for any of them counts it as resolved; their running model jobs are asked to stop.
     """
     sizes.refuse_longer(ask.reason, "reason", REASON_BYTES_MAX)
     task = tasks.known(tx, ask.task_id)
@@ -28,21 +28,23 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     if task.state in ENDED:
         raise InvalidState(f"the task is {STATES[task.state]} already")
     cancelled = moves.cancelled(task, tx.now, ask.reason)
-    under: list[NamedTask] = tx.all("unfinished_under", serial=task.serial)
-    ending = {task.serial, *(one.serial for one in under)}
-    waiters = [one for one in resolve.awaiting_any(tx, sorted(ending)) if one.task.serial not in ending]
+    under: list[FamilyTask] = tx.all("unfinished_under", serial=task.serial)
+    family: dict[int, TaskRow | FamilyTask] = {task.serial: task, **{one.serial: one for one in under}}
+    waiters = [one for one in resolve.awaiting_any(tx, sorted(family)) if one.task.serial not in family]
+    running = jobs.running(tx, sorted(family))
     view = tasks.view(tx, cancelled)
     runtime.reach("cancel.read")
 
     tasks.move(tx, task, cancelled, "cancelled", caller.key_id)
     if under:
         _cancel_all(tx, caller, under, ask.reason, root=task.task_id)
+    jobs.ask_to_stop(tx, running, family, caller.key_id)
     resolve.release(tx, waiters)
     runtime.reach("cancel.written")
     return view
 
 
-def _cancel_all(tx: Transaction, caller: Caller, under: list[NamedTask], reason: str, root: str) -> None:
+def _cancel_all(tx: Transaction, caller: Caller, under: list[FamilyTask], reason: str, root: str) -> None:
     """Descendants are cancelled by sets, whatever their number; each gets its own event."""
     tx.write("cancel_tasks", serials=json_text([one.serial for one in under]), reason=reason, now=tx.now)
     if leased := [one.serial for one in under if one.state == LEASED]:
@@ -51,4 +53,4 @@ def _cancel_all(tx: Transaction, caller: Caller, under: list[NamedTask], reason:
         tx.count(queue, state, CANCELLED, number)
     data = json_text({"under": root})
     for one in under:
-        tx.event("cancelled", one.queue, one.task_id, key_id=caller.key_id, data=data)
+        tx.event("cancelled", one.queue, one.task_id, one.worker, one.fencing_token, caller.key_id, data)

@@ -45,7 +45,9 @@ def _enqueue(tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[
 
     tasks.add_lanes(tx, lanes)
     traces = {id_: spec.traceparent for id_, spec in zip(task_ids, specs, strict=True) if spec.traceparent}
-    tasks.add_all(tx, new, "enqueued", caller.key_id, {id_: {"traceparent": one} for id_, one in traces.items()})
+    tasks.add_all(
+        tx, new, "enqueued", caller.key_id, {id_: {"traceparent": one} for id_, one in traces.items()}
+    )
     runtime.reach("enqueue.written")
     return task_ids
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tessera.canonical import json_text
 from tessera.limits import PAGE_BRIEFS_BYTES_MAX, SECOND_US
 from tessera.models import (
     NULL,
@@ -58,7 +57,7 @@ def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> 
         after=after,
         state=None if ask.state is None else STATE_NUMBER[ask.state],
         kind=ask.kind,
-        queues=_covered(tx, caller, ask.queue),
+        queues=steps.covered(tx, caller, ask.queue),
         limit=ask.limit + 1,
     )
     page: list[TaskView] = []
@@ -103,17 +102,6 @@ def events(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListEvents) -
     """A page of the log after a given `seq`."""
     grants.is_admin(caller)
     return Events(events=[_event(row) for row in tx.all("events_after", after=ask.after, limit=ask.limit)])
-
-
-def _covered(tx: Transaction, caller: Caller, queue: str | None) -> str | None:
-    """The numbers of the queues to look in, as a JSON array; None means every queue."""
-    if queue is not None:
-        known = steps.queue_known(tx, queue)
-        grants.covers_queue(caller, queue)
-        return json_text([known.queue])
-    if caller.queues is None:
-        return None
-    return json_text([row.queue for row in tx.all("all_queues") if grants.sees_queue(caller, row.name)])
 
 
 def _by_queue(rows: list[CountsRow]) -> dict[str, QueueCounts]:

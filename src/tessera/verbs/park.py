@@ -8,12 +8,14 @@ from tessera.models import NULL, Park, TaskView
 from tessera.rules import inputs, moves, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
-from tessera.steps import leases, tasks
+from tessera.steps import jobs, leases, tasks
 from tessera.storage.port import Transaction
 
 
 def park(tx: Transaction, runtime: Runtime, caller: Caller, ask: Park) -> TaskView:
-    """End the live lease without a failure; the task waits for `resume`, or for its time to be up."""
+    """End the live lease without a failure; the task waits for `resume`, or for its time to be up. Its
+    running model jobs are asked to stop.
+    """
     sizes.refuse_longer(ask.reason, "reason", REASON_BYTES_MAX)
     schema = None
     if bytes(ask.input_schema) != bytes(NULL):
@@ -22,10 +24,12 @@ def park(tx: Transaction, runtime: Runtime, caller: Caller, ask: Park) -> TaskVi
     task, _ = leases.held(tx, caller, ask.task_id, ask.fencing_token)
     parked = moves.parked(task, tx.now, ask.reason, caller.key_id, ask.resume_within)
     view = tasks.view(tx, parked)
+    running = jobs.running(tx, [task.serial])
     runtime.reach("park.read")
 
     if schema is not None:
         tx.write("insert_park_schema", serial=task.serial, park=parked.parks, input_schema=schema)
     tasks.move(tx, task, parked, "parked", caller.key_id, park=parked.parks)
+    jobs.ask_to_stop(tx, running, {task.serial: task}, caller.key_id)
     runtime.reach("park.written")
     return view

@@ -42,9 +42,7 @@ def submit(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit) -> Re
 def submit_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: SubmitBatch) -> Submitted:
     """The same for several, in order, each standing alone: one that is refused leaves the others be."""
     outcomes = _submit(tx, runtime, caller, ask.submits)
-    return Submitted(
-        results=[one.problem() if isinstance(one, TesseraError) else one for one in outcomes]
-    )
+    return Submitted(results=[one.problem() if isinstance(one, TesseraError) else one for one in outcomes])
 
 
 def _submit(
@@ -81,7 +79,9 @@ def _decide(
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = tasks.known(tx, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
-    first: ResultRow | None = endings[key].result if key in endings else tx.one("result_keyed", idempotency_key=key)
+    first: ResultRow | None = (
+        endings[key].result if key in endings else tx.one("result_keyed", idempotency_key=key)
+    )
     if first is not None:
         return _replayed(task, first)
     if any(ending.before.serial == task.serial for ending in endings.values()):
