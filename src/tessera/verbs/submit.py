@@ -29,6 +29,14 @@ class Ending(Struct, frozen=True):
     result: ResultRow
 
 
+class Batch:
+    """What the submits before this one have decided; an earlier one of the same batch counts as stored."""
+
+    def __init__(self) -> None:
+        self.endings: dict[str, Ending] = {}  # by idempotency key
+        self.handed_in: set[int] = set()  # tasks, by serial
+
+
 def submit(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit) -> Receipt:
     """Store an outcome once per idempotency key and end the lease: done, to be tried again, or dead. A
     replay is answered with the first receipt, whatever has become of the lease.
@@ -48,30 +56,27 @@ def submit_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: SubmitB
 def _submit(
     tx: Transaction, runtime: Runtime, caller: Caller, asks: Sequence[Submit]
 ) -> list[Receipt | TesseraError]:
-    endings: dict[str, Ending] = {}  # by idempotency key
+    batch = Batch()
     outcomes: list[Receipt | TesseraError] = []
     for ask in asks:
         try:
-            outcomes.append(_decide(tx, runtime, caller, ask, endings))
+            outcomes.append(_decide(tx, runtime, caller, ask, batch))
         except TesseraError as refusal:
             outcomes.append(refusal)
-    ended = [ending.after for ending in endings.values() if ending.after.state in ENDED]
+    endings = list(batch.endings.values())
+    ended = [ending.after for ending in endings if ending.after.state in ENDED]
     waiters = resolve.awaiting(tx, ended)
     runtime.reach("submit.read")
 
     if endings:
-        _write(tx, caller, list(endings.values()))
+        _write(tx, caller, endings)
         resolve.release(tx, waiters)
     runtime.reach("submit.written")
     return outcomes
 
 
-def _decide(
-    tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endings: dict[str, Ending]
-) -> Receipt:
-    """The receipt of one submit, noted in `endings` if it ends its lease; or a refusal. An earlier submit of
-    the same batch counts as stored.
-    """
+def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, batch: Batch) -> Receipt:
+    """The receipt of one submit, noted in the batch if it ends its lease; or a refusal."""
     key = ask.idempotency_key
     if key is None:
         raise InvalidRequest("idempotency_key: missing; choose one per submit and keep it for retries")
@@ -79,12 +84,9 @@ def _decide(
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = tasks.known(tx, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
-    first: ResultRow | None = (
-        endings[key].result if key in endings else tx.one("result_keyed", idempotency_key=key)
-    )
-    if first is not None:
+    if (first := _first_result(tx, batch, key)) is not None:
         return _replayed(task, first)
-    if any(ending.before.serial == task.serial for ending in endings.values()):
+    if task.serial in batch.handed_in:
         raise StaleLease
     leases.is_live(tx, caller, task, ask.fencing_token)
     failure = None if ask.ok else failures.foreseen(tx, runtime, task, ask.error)
@@ -103,8 +105,15 @@ def _decide(
         submitted_at=tx.now,
         state=after.state,
     )
-    endings[key] = Ending(task, after, failure, result)
+    batch.endings[key] = Ending(task, after, failure, result)
+    batch.handed_in.add(task.serial)
     return _receipt(task, result, replayed=False)
+
+
+def _first_result(tx: Transaction, batch: Batch, key: str) -> ResultRow | None:
+    if key in batch.endings:
+        return batch.endings[key].result
+    return tx.one("result_keyed", idempotency_key=key)
 
 
 def _write(tx: Transaction, caller: Caller, endings: list[Ending]) -> None:
