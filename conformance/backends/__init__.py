@@ -9,6 +9,7 @@ from conformance.backend import Backend
 
 BACKENDS = {
     "store": "conformance.backends.store:StoreBackend",
+    "loop": "conformance.backends.store:LoopBackend",
     "empty": "conformance.backends.empty:EmptyBackend",
 }
 

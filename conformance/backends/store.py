@@ -10,7 +10,8 @@ from pathlib import Path
 import tessera
 from conformance.backend import Backend
 from tessera.library import Tessera
-from tessera.testing import World
+from tessera.runtime import Runtime
+from tessera.testing import World, open_on_loop
 
 
 class StoreBackend(Backend):
@@ -35,4 +36,16 @@ class StoreBackend(Backend):
         self._home.cleanup()
 
     def _opened(self) -> Tessera:
-        return tessera.open(str(Path(self._home.name) / "tessera.db"), runtime=self._runtime)
+        return self._open(str(Path(self._home.name) / "tessera.db"), runtime=self._runtime)
+
+    @staticmethod
+    def _open(path: str, *, runtime: Runtime) -> Tessera:
+        return tessera.open(path, runtime=runtime)
+
+
+class LoopBackend(StoreBackend):
+    """The same on the engine that serves event loops, where verbs share commits."""
+
+    @staticmethod
+    def _open(path: str, *, runtime: Runtime) -> Tessera:
+        return open_on_loop(path, runtime=runtime)

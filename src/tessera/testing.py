@@ -10,19 +10,25 @@ with temporary_store(world) as store:
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-from tessera.app import open
+from tessera.app import DirectDoor, open
 from tessera.library import Tessera
 from tessera.limits import SECOND_US
-from tessera.runtime import Runtime
+from tessera.runtime import Runtime, real_runtime
+from tessera.storage.loop import LoopEngine
+from tessera.storage.port import Verb
 
 DEATH = 137  # the exit code of a process that died at a crash point
 
@@ -67,6 +73,58 @@ def temporary_store(world: World | None = None) -> Iterator[Tessera]:
         with open(path, runtime=world.runtime() if world else None) as store:
             yield store
             assert store.counts(recount=True).agree, "counts and recount differ"
+
+
+class LoopThread:
+    """The event loop's engine behind a thread, so that synchronous callers meet it as a service's do."""
+
+    def __init__(self, path: str, runtime: Runtime) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tessera-loop", daemon=True)
+        self._thread.start()
+        try:
+            self.engine = self._do(lambda: LoopEngine(path, runtime, self._loop))
+        except BaseException:
+            self._stop()
+            raise
+
+    def submit(self, verb: Verb, *args: Any) -> Future[Any]:
+        """Run a verb in whatever transaction is open on the loop."""
+        return asyncio.run_coroutine_threadsafe(self._await(self.engine.submit, verb, *args), self._loop)
+
+    def read(self, look: Verb, *args: Any) -> Any:
+        """Run a look beside the writer."""
+        return asyncio.run_coroutine_threadsafe(
+            self._await(self.engine.read, look, *args), self._loop
+        ).result()
+
+    def close(self) -> None:
+        """Let go of the store and end the thread. A second call does nothing."""
+        if self._thread.is_alive():
+            self._do(self.engine.close)
+            self._stop()
+
+    def _do(self, act: Callable[[], Any]) -> Any:
+        async def on_loop() -> Any:
+            return act()
+
+        return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @staticmethod
+    async def _await(call: Callable[..., Any], *args: Any) -> Any:
+        return await call(*args)
+
+
+def open_on_loop(path: str, *, runtime: Runtime | None = None) -> Tessera:
+    """Open a store as `tessera.open` does, but on the engine that serves event loops: verbs of concurrent
+    callers share commits.
+    """
+    return Tessera(DirectDoor(LoopThread(path, runtime or real_runtime())))
 
 
 def die_at(point: str, command: Sequence[str], *, timeout: float = 60) -> None:
