@@ -57,5 +57,6 @@ WAL_BYTES_LARGE: Final = 64 << 20  # from here on the log is cut short, though w
 BUSY_SECONDS_MAX: Final = 5  # how long a writer waits for another process's transaction
 REMEMBERED_ROWS_MAX: Final = 10_000
 READERS_MAX: Final = 4  # connections that read beside the writer
+LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

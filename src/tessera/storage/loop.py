@@ -42,7 +42,6 @@ class LoopEngine:
         self._unsynced: list[Job] = []  # committed, to be answered after the next sync
         self._syncing: list[Job] | None = None  # to be answered after the sync under way
         self._line: deque[Job] = deque()  # not begun: another process holds the write lock
-        self._line_since = 0
         self._scheduled = False
         self._closed = False
         self._go = threading.Semaphore(0)
@@ -96,7 +95,8 @@ class LoopEngine:
         try:
             if not self._writer.open:
                 self._writer.begin()
-        except Busy:
+        except Busy as busy:
+            job.outcome = busy
             self._stand_in_line(job)
             return
         except TesseraError as refusal:
@@ -107,7 +107,7 @@ class LoopEngine:
         try:
             job.outcome = self._writer.attempt(job)
         except Exception:
-            self._run_each(self._batch)
+            self._batch = self._run_each(self._batch)
         if job.outcome is AGAIN:
             self._batch.remove(job)
             self._loop.call_soon(self._run_again, job)
@@ -135,18 +135,26 @@ class LoopEngine:
             try:
                 number = self._writer.commit()
             except Exception:
-                self._run_each(jobs)
+                jobs = self._run_each(jobs)
             else:
                 for job in jobs:
                     job.number = number
         self._unsynced += jobs
         self._writer.tell()
 
-    def _run_each(self, jobs: list[Job]) -> None:
-        """Something unforeseen happened: undo the transaction, and give each verb one of its own."""
+    def _run_each(self, jobs: list[Job]) -> list[Job]:
+        """Something unforeseen happened: undo the transaction, and give each verb one of its own. Returns
+        those that ran; if another process was quicker to the lock, the others stand in line.
+        """
         self._writer.rollback()
+        ran = []
         for job in jobs:
             run_alone(self._writer, job)
+            if isinstance(job.outcome, Busy):
+                self._stand_in_line(job)
+            else:
+                ran.append(job)
+        return ran
 
     def _flush(self) -> None:
         """The end of a turn: commit, and hand over to the sync thread what the disk does not have yet."""
@@ -179,32 +187,26 @@ class LoopEngine:
         _answer(jobs or [])
 
     def _stand_in_line(self, job: Job) -> None:
-        """Another process writes: try again soon, without holding up the loop."""
+        """Another process writes: try again soon, without holding up the loop; but not for ever."""
+        now = self._writer.runtime.elapsed_us()
+        if job.since is None:
+            job.since = now
+        if now - job.since > BUSY_SECONDS_MAX * SECOND_US:
+            self._loop.call_soon(_answer, [job])  # its outcome says why
+            return
+        job.outcome = None
         if not self._line:
-            self._line_since = self._writer.runtime.elapsed_us()
             self._loop.call_later(BUSY_RETRY_SECONDS, self._move_line)
         self._line.append(job)
 
     def _move_line(self) -> None:
-        if self._closed:
-            return
+        """Run those that stand in line, in their order; once one has to go on standing, so do the others."""
         line, self._line = self._line, deque()
-        waited = self._writer.runtime.elapsed_us() - self._line_since
-        if waited > BUSY_SECONDS_MAX * SECOND_US:
-            for job in line:
-                job.outcome = Unavailable(
-                    f"another process has held the store's lock for {BUSY_SECONDS_MAX} seconds; try again",
-                    definite=True,
-                )
-            _answer(list(line))
-            return
-        since = self._line_since
-        while line:
-            self._run(line.popleft())
-            if self._line:
-                self._line.extend(line)
-                self._line_since = since
-                return
+        for job in line:
+            if self._line or self._closed:
+                self._line.append(job)
+            else:
+                self._run(job)
 
 
 def _answer(jobs: list[Job]) -> None:

@@ -6,11 +6,12 @@ A look is answered only once what it saw would survive a power cut, whoever wrot
 from __future__ import annotations
 
 import queue
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import apsw
 
-from tessera.limits import READERS_MAX
+from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
 from tessera.storage.port import Verb
@@ -89,7 +90,8 @@ class Readers:
             self._idle.put(reader)
 
     def close(self) -> None:
-        """Close every reader; waits for those that are still reading."""
-        for _ in range(READERS_MAX):
-            if reader := self._idle.get():
-                reader.connection.close()
+        """Close every reader; waits for those that are still reading, unless an interrupt has lost one."""
+        with suppress(queue.Empty):
+            for _ in range(READERS_MAX):
+                if reader := self._idle.get(timeout=LOOK_SECONDS_MAX):
+                    reader.connection.close()
