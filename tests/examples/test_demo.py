@@ -66,8 +66,12 @@ def test_demo(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     ran = subprocess.run(
         command(Path("demo"), "--packages", "json,html,tomllib", "--pace", "0.4"),
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
     assert workers_of(out) == []
