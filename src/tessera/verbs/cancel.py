@@ -8,7 +8,7 @@ from tessera.canonical import json_text
 from tessera.errors import InvalidState
 from tessera.limits import REASON_BYTES_MAX
 from tessera.models import Cancel, TaskView
-from tessera.rows import NamedTask
+from tessera.rows import Descendant
 from tessera.rules import grants, moves, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -28,7 +28,7 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     if task.state in ENDED:
         raise InvalidState(f"the task is {STATES[task.state]} already")
     cancelled = moves.cancelled(task, tx.now, ask.reason)
-    under: list[NamedTask] = tx.all("unfinished_under", serial=task.serial)
+    under: list[Descendant] = tx.all("unfinished_under", serial=task.serial)
     ending = {task.serial, *(one.serial for one in under)}
     waiters = [one for one in resolve.awaiting_any(tx, sorted(ending)) if one.task.serial not in ending]
     view = tasks.view(tx, cancelled)
@@ -42,8 +42,8 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     return view
 
 
-def _cancel_all(tx: Transaction, caller: Caller, under: list[NamedTask], reason: str, root: str) -> None:
-    """Descendants are cancelled by sets, whatever their number; each gets its own event."""
+def _cancel_all(tx: Transaction, caller: Caller, under: list[Descendant], reason: str, root: str) -> None:
+    """Descendants are cancelled by sets, whatever their number; each gets its own event, like a move's."""
     tx.write("cancel_tasks", serials=json_text([one.serial for one in under]), reason=reason, now=tx.now)
     if leased := [one.serial for one in under if one.state == LEASED]:
         tx.write("end_leases", serials=json_text(leased))
@@ -51,4 +51,5 @@ def _cancel_all(tx: Transaction, caller: Caller, under: list[NamedTask], reason:
         tx.count(queue, state, CANCELLED, number)
     data = json_text({"under": root})
     for one in under:
-        tx.event("cancelled", one.queue, one.task_id, key_id=caller.key_id, data=data)
+        token = one.fencing_token or None
+        tx.event("cancelled", one.queue, one.task_id, one.worker, token, caller.key_id, data)

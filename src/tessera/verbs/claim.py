@@ -59,8 +59,7 @@ def _same_lease(tx: Transaction, caller: Caller, queue: QueueRow, claim_key: str
     )
     if task is None or task.expires_at is None or tx.now >= task.expires_at:
         return None
-    brief = tx.one("brief_of", serial=task.serial).brief
-    return leases.shown(queue, task, leases.luggage(tx, task, brief))
+    return leases.shown(queue, task, leases.luggage(tx, task, briefs.for_holder(tx, task)))
 
 
 def _empty(tx: Transaction, queue: QueueRow) -> Empty:
