@@ -106,14 +106,14 @@ class NamedTask(Row, frozen=True):
     queue_name: str
 
 
-class FamilyTask(Row, frozen=True):
-    """A descendant, and who holds it while it is leased."""
+class Descendant(Row, frozen=True):
+    """A task under another one that has not ended, and whoever works on it."""
 
     serial: int
     task_id: str
     queue: int
     state: int
-    fencing_token: int | None
+    fencing_token: int
     worker: str | None
 
 
@@ -126,10 +126,10 @@ class HeldBack(Row, frozen=True):
 
 
 class BriefRow(Row, frozen=True):
-    """A brief and the hash it had when it was stored; None when the row is missing."""
+    """A brief's bytes and the hash they had when they were stored."""
 
     sha256: str
-    brief: str
+    brief: bytes
 
 
 class OutcomeRow(Row, frozen=True):

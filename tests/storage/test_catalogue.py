@@ -42,7 +42,7 @@ def test_hot_plans(writer: Writer, name: str) -> None:
 def test_a_filtered_claim_seeks_in_each_lane(writer: Writer) -> None:
     """A claim with filters looks at the head of each lane in the lanes' own index."""
     text = writer.prepared["next_ready_in_lanes"].text
-    plan = [row[3] for row in writer.execute(f"explain query plan {text}", ("[1,2]",))]
+    plan = [row[3] for row in writer.execute(f"explain query plan {text}", ("[1,2]", 1))]
 
     assert any("tasks_ready_in_lane" in line for line in plan)
     assert [line for line in plan if re.match(r"SCAN (?!j )", line)] == []
@@ -57,7 +57,7 @@ def test_columns_must_be_the_rows_fields(tmp_path: Path, monkeypatch: pytest.Mon
     connection = apsw.Connection(":memory:")
 
     with pytest.raises(ValueError, match=r"wrong gives \('other',\), its row has \('value',\)"):
-        prepare(connection, connection.execute, remember=False)
+        prepare(connection, connection.cursor(), remember=False)
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:

@@ -21,17 +21,17 @@ STYLES: Final = {
     "ready": "cyan", "leased": "yellow", "waiting": "magenta", "done": "green", "dead": "bold red",
     "cancelled": "dim", "paused": "yellow", "revoked": "red",
 }  # fmt: skip
-PIPE_WIDTH: Final = 10_000
+NATURAL_WIDTH: Final = 10_000
 LONG_TEXT: Final = 60  # characters of a document in a table's cell
 
 
 def write(content: RenderableType) -> None:
-    """Put it on standard output. Where that is no terminal everything keeps its natural width, so that
-    nothing is cut or folded in a pipe.
+    """Put it on standard output. A panel fits a terminal. A table keeps its natural width, there and in a
+    pipe: an id stays in one piece, to be copied.
     """
     console = Console(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
+    if not (console.is_terminal and isinstance(content, Panel)):
+        console.width = NATURAL_WIDTH
     put = console.print
     put(content)
 
@@ -66,6 +66,11 @@ def pretty(document: Any) -> str:
 def short(document: Any) -> str:
     """A document on one line, cut where it is long."""
     return shortened(msgspec.json.encode(document).decode(), LONG_TEXT)
+
+
+def moment(time: str) -> str:
+    """A time to the second, still in UTC."""
+    return f"{time[:19]}Z".replace("T", " ")
 
 
 def seconds(age: float | None) -> str | None:

@@ -57,9 +57,7 @@ class Run:
         self._kill_us: int | None = None
 
     def stop(self, at_once: bool = False) -> None:
-        """Stop the command and give the lease back. Safe in a signal handler: one may put to this kind of
-        queue at any moment, even while the same thread is putting to it.
-        """
+        """Stop the command and give the lease back."""
         self._news.put(News.KILL if at_once else News.STOP)
 
     def carry_out(self) -> None:

@@ -59,7 +59,7 @@ def _children(answer: models.Children) -> RenderableType:
 def _tasks(answer: models.Tasks) -> RenderableType:
     rows = (
         (t.task_id, t.queue, t.kind, t.state, t.wait_reason, t.priority, t.attempts, t.failures, t.worker,
-         t.updated_at)
+         layout.moment(t.updated_at))
         for t in answer.tasks
     )  # fmt: skip
     columns = "task, queue, kind, state, waits for, priority, attempts, failures, worker, updated"
@@ -159,7 +159,7 @@ def _receipt(answer: models.Receipt) -> RenderableType:
 @view.register
 def _results(answer: models.Results) -> RenderableType:
     rows = (
-        (r.result_id, "ok" if r.ok else "failed", r.fencing_token, r.worker, r.submitted_at,
+        (r.result_id, "ok" if r.ok else "failed", r.fencing_token, r.worker, layout.moment(r.submitted_at),
          layout.short(r.output), shortened(r.error or "", layout.LONG_TEXT))
         for r in answer.results
     )  # fmt: skip
@@ -203,7 +203,8 @@ def _health(answer: models.Health) -> RenderableType:
 @view.register
 def _events(answer: models.Events) -> RenderableType:
     rows = (
-        (e.seq, e.at, e.type, e.queue, e.task_id, e.worker, e.fencing_token, e.key_id, layout.short(e.data))
+        (e.seq, layout.moment(e.at), e.type, e.queue, e.task_id, e.worker, e.fencing_token, e.key_id,
+         layout.short(e.data))
         for e in answer.events
     )  # fmt: skip
     columns = "seq, at, type, queue, task, worker, token, key, data"
@@ -229,7 +230,7 @@ def _grant(answer: models.KeyGrant) -> RenderableType:
 def _keys(answer: models.Keys) -> RenderableType:
     rows = (
         (k.key_id, "revoked" if k.revoked_at else "issued", k.name, ", ".join(k.queues), ", ".join(k.kinds),
-         ", ".join(k.effect_classes), ", ".join(k.scopes), k.expires_at)
+         ", ".join(k.effect_classes), ", ".join(k.scopes), layout.moment(k.expires_at))
         for k in answer.keys
     )  # fmt: skip
     columns = "key, state, name, queues, kinds, effects, scopes, expires"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from tessera import models
     from tessera.cli.run import Run
     from tessera.library import Tessera
+
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,45 @@ class Order:
     once: bool
     drain: bool
     quiet: bool
+
+
+class Bell:
+    """Wakes the main thread when a signal has come or a slot has ended. A signal is a byte in a pipe, so it
+    is neither missed between two looks nor handled in the middle of something.
+    """
+
+    SLOT_ENDED: Final = 0
+
+    def __enter__(self) -> Bell:
+        self._hears, self._rings = os.pipe()
+        os.set_blocking(self._rings, False)
+        self._former_fd = signal.set_wakeup_fd(self._rings, warn_on_full_buffer=False)
+        self._former = {number: signal.signal(number, _ring_only) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._former_fd)
+        os.close(self._hears)
+        os.close(self._rings)
+
+    def slot_ended(self) -> None:
+        """Called by a slot as its last act."""
+        os.write(self._rings, bytes([self.SLOT_ENDED]))
+
+    def let_signals_through(self) -> None:
+        """From now on a signal does what it does to any process."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+    def wait(self) -> int:
+        """The number of the next signal, or `SLOT_ENDED`."""
+        return os.read(self._hears, 1)[0]
+
+
+def _ring_only(_number: int, _frame: object) -> None:
+    """The byte in the pipe says it all; a handler must exist for it to be written."""
 
 
 class Shift:
@@ -53,33 +94,38 @@ class Shift:
 
     def work(self, slots: int) -> None:
         """Fill the slots and wait for their end."""
-        threads = [threading.Thread(target=self._slot, name=f"tessera-work-{n}") for n in range(slots)]
-        with _signals_go_to(self._on_signal):
+        with Bell() as bell:
+            threads = [threading.Thread(target=self._slot, args=(bell,)) for _ in range(slots)]
             for thread in threads:
                 thread.start()
+            working = slots
+            while working:
+                rung = bell.wait()
+                if rung == Bell.SLOT_ENDED:
+                    working -= 1
+                elif rung in SIGNALS:
+                    self._heed(bell)
             for thread in threads:
                 thread.join()
         if self._failure is not None:
             raise self._failure
 
-    def _on_signal(self, number: int, _frame: object) -> None:
-        """Runs between any two steps of the main thread, so it takes no lock that thread could hold: the
-        event is set once, and the runs are told through a queue made for this.
-        """
+    def _heed(self, bell: Bell) -> None:
         self._signals += 1
-        if self._signals == 1:
-            self._closing.set()
-        else:
-            signal.signal(number, signal.SIG_DFL)
+        if self._signals > 1:
+            bell.let_signals_through()
+        self._closing.set()
         for run in tuple(self._runs):
             run.stop(at_once=self._signals > 1)
 
-    def _slot(self) -> None:
+    def _slot(self, bell: Bell) -> None:
         try:
             self._serve()
         except BaseException as failure:  # raised again by `work`, in the main thread
             self._failure = self._failure or failure
             self._closing.set()
+        finally:
+            bell.slot_ended()
 
     def _serve(self) -> None:
         from tessera import models
@@ -131,16 +177,6 @@ class Shift:
 
         counts = self._store.counts().queues.get(self._order.queue, models.QueueCounts())
         return counts.ready + counts.leased + counts.waiting == 0
-
-
-@contextmanager
-def _signals_go_to(handler: Any) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)
 
 
 def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, ...]) -> tuple[str, ...]:

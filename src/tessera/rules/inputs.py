@@ -1,7 +1,7 @@
 """What a park may say about the input it waits for: a JSON Schema, checked here. Pure.
 
-Schemas come from workers, so none may cost more than its size: patterns run on an engine without
-backtracking, and references, which can multiply, are refused.
+Schemas come from workers, so none may cost more than its size times the input's: patterns run on an engine
+without backtracking, and what multiplies with every level, references and `unevaluated…`, is refused.
 """
 
 from __future__ import annotations
@@ -14,27 +14,42 @@ from tessera.errors import InvalidRequest
 from tessera.limits import DETAIL_CHARS_MAX
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+_UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 
 
 def refuse_bad_schema(schema: str) -> None:
-    """Refuse a canonical text that is no JSON Schema, or that refers to another one."""
-    if _refers(msgspec.json.decode(schema)):
+    """Refuse a canonical text that is no JSON Schema, or one whose cost its size does not bound."""
+    names = _names(msgspec.json.decode(schema))
+    if not _REFERENCES.isdisjoint(names):
         raise InvalidRequest("input_schema: references are not allowed; write the schema out in place")
+    if not _UNEVALUATED.isdisjoint(names):
+        raise InvalidRequest("input_schema: unevaluated… is not allowed; use additionalProperties or items")
     _validator(schema)
 
 
 def refuse_unless_valid(document: str, schema: str) -> None:
     """Refuse an input that its park's schema does not allow, naming the path of the first fault."""
-    error = next(_validator(schema).iter_errors(msgspec.json.decode(document)), None)
+    try:
+        error = next(_validator(schema).iter_errors(msgspec.json.decode(document)), None)
+    except ValueError as cause:
+        raise InvalidRequest("input: nested too deeply to be checked") from cause
     if error is not None:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
         raise InvalidRequest(f"input{path}: {error.message}"[:DETAIL_CHARS_MAX])
 
 
-def _refers(schema: object) -> bool:
-    if isinstance(schema, dict):
-        return not _REFERENCES.isdisjoint(schema) or any(_refers(part) for part in schema.values())
-    return isinstance(schema, list) and any(_refers(part) for part in schema)
+def _names(schema: object) -> set[str]:
+    """Every name in a schema, found without recursion: its depth costs no stack."""
+    names: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            names.update(part)
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return names
 
 
 def _validator(schema: str) -> Any:

@@ -22,10 +22,19 @@ def accepted(document: Raw, where: str) -> str:
 
 def digest(brief: str) -> str:
     """The SHA-256 of a brief's canonical bytes, in hex."""
-    return hashlib.sha256(brief.encode()).hexdigest()
+    return _digest(brief.encode())
 
 
 def intact(tx: Transaction, task: TaskRow) -> str | None:
     """The task's brief as it was stored; None if it is damaged, so that nobody works on half a brief."""
     stored: BriefRow | None = tx.one("brief_of", serial=task.serial)
-    return stored.brief if stored is not None and digest(stored.brief) == stored.sha256 else None
+    return stored.brief.decode() if stored is not None and _digest(stored.brief) == stored.sha256 else None
+
+
+def for_holder(tx: Transaction, task: TaskRow) -> str:
+    """The brief for a lease's holder, who was given it before: `null` if it has been damaged since."""
+    return intact(tx, task) or "null"
+
+
+def _digest(brief: bytes) -> str:
+    return hashlib.sha256(brief).hexdigest()

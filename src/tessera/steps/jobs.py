@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tessera.canonical import json_text
-from tessera.rows import FamilyTask, TaskRow
+from tessera.rows import Descendant, TaskRow
 from tessera.storage.port import Transaction
 
 
@@ -20,7 +20,7 @@ def running(tx: Transaction, serials: list[int]) -> dict[int, int]:
 
 
 def ask_to_stop(
-    tx: Transaction, jobs: Mapping[int, int], tasks: Mapping[int, TaskRow | FamilyTask], key_id: str | None
+    tx: Transaction, jobs: Mapping[int, int], tasks: Mapping[int, TaskRow | Descendant], key_id: str | None
 ) -> None:
     """Mark the running jobs of these tasks `cancel_requested`; one event a task."""
     if not jobs:

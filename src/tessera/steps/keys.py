@@ -16,8 +16,8 @@ from tessera.storage.port import Transaction
 
 
 def digest(secret: str) -> str:
-    """How a secret is kept: its SHA-256, in hex."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    """How a secret is kept: its SHA-256, in hex. What is no text is nobody's secret, but has a hash too."""
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def standing(tx: Transaction, caller: Caller) -> None:

@@ -15,7 +15,7 @@ from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import rfc3339
 from tessera.states import LEASED, STATES
-from tessera.steps import lapses, tasks
+from tessera.steps import briefs, lapses, tasks
 from tessera.storage.port import Overdue, Transaction
 
 
@@ -82,7 +82,7 @@ def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
 
 def handbag(tx: Transaction, task: TaskRow) -> Luggage:
     """What a heartbeat's answer carries: the brief alone."""
-    return Luggage(tx.one("brief_of", serial=task.serial).brief, tasks.id_of(tx, task.parent))
+    return Luggage(briefs.for_holder(tx, task), tasks.id_of(tx, task.parent))
 
 
 def luggage(tx: Transaction, task: TaskRow, brief: str) -> Luggage:

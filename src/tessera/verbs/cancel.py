@@ -8,7 +8,7 @@ from tessera.canonical import json_text
 from tessera.errors import InvalidState
 from tessera.limits import REASON_BYTES_MAX
 from tessera.models import Cancel, TaskView
-from tessera.rows import FamilyTask, TaskRow
+from tessera.rows import Descendant, TaskRow
 from tessera.rules import grants, moves, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -28,8 +28,8 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     if task.state in ENDED:
         raise InvalidState(f"the task is {STATES[task.state]} already")
     cancelled = moves.cancelled(task, tx.now, ask.reason)
-    under: list[FamilyTask] = tx.all("unfinished_under", serial=task.serial)
-    family: dict[int, TaskRow | FamilyTask] = {task.serial: task, **{one.serial: one for one in under}}
+    under: list[Descendant] = tx.all("unfinished_under", serial=task.serial)
+    family: dict[int, TaskRow | Descendant] = {task.serial: task, **{one.serial: one for one in under}}
     waiters = [one for one in resolve.awaiting_any(tx, sorted(family)) if one.task.serial not in family]
     running = jobs.running(tx, sorted(family))
     view = tasks.view(tx, cancelled)
@@ -44,8 +44,8 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     return view
 
 
-def _cancel_all(tx: Transaction, caller: Caller, under: list[FamilyTask], reason: str, root: str) -> None:
-    """Descendants are cancelled by sets, whatever their number; each gets its own event."""
+def _cancel_all(tx: Transaction, caller: Caller, under: list[Descendant], reason: str, root: str) -> None:
+    """Descendants are cancelled by sets, whatever their number; each gets its own event, like a move's."""
     tx.write("cancel_tasks", serials=json_text([one.serial for one in under]), reason=reason, now=tx.now)
     if leased := [one.serial for one in under if one.state == LEASED]:
         tx.write("end_leases", serials=json_text(leased))
@@ -53,4 +53,5 @@ def _cancel_all(tx: Transaction, caller: Caller, under: list[FamilyTask], reason
         tx.count(queue, state, CANCELLED, number)
     data = json_text({"under": root})
     for one in under:
-        tx.event("cancelled", one.queue, one.task_id, one.worker, one.fencing_token, caller.key_id, data)
+        token = one.fencing_token or None
+        tx.event("cancelled", one.queue, one.task_id, one.worker, token, caller.key_id, data)

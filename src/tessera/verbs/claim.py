@@ -106,7 +106,7 @@ def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_
         queues=json_text(list(numbered)),
     )
     return [
-        leases.shown(numbered[task.queue], task, leases.luggage(tx, task, _brief(tx, task)))
+        leases.shown(numbered[task.queue], task, leases.luggage(tx, task, briefs.for_holder(tx, task)))
         for task in held
         if task.expires_at is not None and tx.now < task.expires_at
     ]

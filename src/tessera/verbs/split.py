@@ -18,13 +18,15 @@ from tessera.storage.port import Transaction
 
 def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Children:
     """Create the children, end the lease, and let the parent wait until every child has ended."""
+    documents = _briefs(ask)
     parent, queue = leases.held(tx, caller, ask.task_id, ask.fencing_token)
     if parent.depth >= NESTING_LEVELS_MAX:
         raise InvalidRequest(f"children: nesting stops at {NESTING_LEVELS_MAX} levels")
     task_ids = tuple(child.task_id or runtime.new_id("t_") for child in ask.children)
     _refuse_known_ids(tx, task_ids)
     children = [
-        _child(tx, caller, parent, queue, task_ids, index, child) for index, child in enumerate(ask.children)
+        _child(tx, caller, parent, queue, task_ids, index, child, documents[index])
+        for index, child in enumerate(ask.children)
     ]
     _refuse_too_many(tx, parent, len(children))
     lanes = tasks.missing_lanes(tx, {(child.queue, child.kind, child.effect) for child in children})
@@ -39,9 +41,18 @@ def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Chil
     return Children(children=list(task_ids))
 
 
-def _refuse_known_ids(tx: Transaction, task_ids: tuple[str, ...]) -> None:
-    if len(set(task_ids)) < len(task_ids):
+def _briefs(ask: Split) -> list[str]:
+    """The children's briefs, if all that can be said of the request without the store is in order."""
+    named = [child.task_id for child in ask.children if child.task_id is not None]
+    if len(set(named)) < len(named):
         raise InvalidRequest("children: a task id is given twice")
+    for index, child in enumerate(ask.children):
+        if any(not 0 <= earlier < index for earlier in child.after):
+            raise InvalidRequest(f"children[{index}].after: not the index of an earlier child")
+    return [briefs.accepted(child.brief, f"children[{i}].brief") for i, child in enumerate(ask.children)]
+
+
+def _refuse_known_ids(tx: Transaction, task_ids: tuple[str, ...]) -> None:
     if tx.all("tasks_named", task_ids=json_text(list(task_ids))):
         raise InvalidRequest("children: a task id is in use already")
 
@@ -56,20 +67,16 @@ def _refuse_too_many(tx: Transaction, parent: TaskRow, children: int) -> None:
 
 def _child(
     tx: Transaction, caller: Caller, parent: TaskRow, queue: QueueRow, task_ids: tuple[str, ...], index: int,
-    child: Child,
+    child: Child, brief: str,
 ) -> NewTask:  # fmt: skip
     """Fill in what the parent supplies, and refuse what it may not hand on."""
-    where = f"children[{index}]"
-    if any(not 0 <= earlier < index for earlier in child.after):
-        raise InvalidRequest(f"{where}.after: not the index of an earlier child")
-    brief = briefs.accepted(child.brief, f"{where}.brief")
     effect = parent.effect if child.effect_class is None else EFFECT_RANK[child.effect_class]
     queue = queue if child.queue is None else tasks.queue_known(tx, child.queue)
     kind = child.kind or parent.kind
     grants.covers_task(caller, queue.name, kind)
     grants.holds_effect(caller, effect)
     if effect > parent.effect:
-        raise ScopeDenied(f"{where}.effect_class: broader than the parent's")
+        raise ScopeDenied(f"children[{index}].effect_class: broader than the parent's")
     depends_on = tuple(task_ids[earlier] for earlier in dict.fromkeys(child.after))
     return NewTask(
         task_id=task_ids[index],

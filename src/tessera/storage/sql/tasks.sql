@@ -34,8 +34,8 @@ select task_id as value from tasks where serial = :serial;
 
 -- name: brief_of
 -- row: BriefRow
--- One task's brief and its hash.
-select sha256, brief from briefs where serial = :serial;
+-- One task's brief and its hash. As bytes: damaged ones may be no text.
+select sha256, cast(brief as blob) as brief from briefs where serial = :serial;
 
 -- name: brief_hash_of
 -- row: Text
@@ -151,13 +151,13 @@ with recursive ancestor (serial, parent) as (
 select count(*) - 1 as value from family;
 
 -- name: unfinished_under
--- row: FamilyTask
+-- row: Descendant
 -- A task's descendants that have not ended, whole generations at a time.
 with recursive family (serial, generation) as (
   select serial, 1 from tasks where parent = :serial and state < 3
   union all select t.serial, f.generation + 1 from family f join tasks t on t.parent = f.serial and t.state < 3
 )
-select t.serial, t.task_id, t.queue, t.state, nullif(t.fencing_token, 0) as fencing_token, h.worker
+select t.serial, t.task_id, t.queue, t.state, t.fencing_token, h.worker
 from family f cross join tasks t on t.serial = f.serial left join leases h on h.serial = t.serial
 order by f.generation, t.serial;
 
