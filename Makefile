@@ -40,8 +40,9 @@ lock-suite: .venv/dev  ## record the hashes of the conformance suite, on purpose
 	$(BIN)/python -m conformance.lock
 
 bench: .venv/dev  ## measure what docs/performance.md claims
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.queue
 
 soak: .venv/dev  ## the long form of the random and racing tests: about half an hour
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash

@@ -1,5 +1,7 @@
-"""The yardstick: the least that a queue on SQLite could do. One table with two indexes, the standard module, a
-claim and a submit of one bare statement each; no lease, no token, no receipt, no log.
+"""The yardstick: the least that a queue on SQLite could do.
+
+One table with two indexes, the standard module, a claim and a submit of one bare statement each; no lease, no
+token, no receipt, no log.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from pathlib import Path
 BRIEF = '{"goal":"' + "x" * 300 + '","n":1}'
 OUTPUT = '{"items":[1,2,3],"score":0.5,"summary":"' + "y" * 300 + '"}'
 SCHEMA = """
-create table tasks (id integer primary key, state integer not null, priority integer not null, brief text not null,
-                    worker text, output text);
+create table tasks (id integer primary key, state integer not null, priority integer not null,
+                    brief text not null, worker text, output text);
 create index tasks_ready on tasks (priority desc, id) where state = 0;
 create index tasks_worker on tasks (worker) where state = 1;
 """
@@ -52,7 +54,7 @@ def pairs(connection: sqlite3.Connection, end: float) -> int:
     return done
 
 
-def batches(connection: sqlite3.Connection, end: float, size: int) -> int:
+def batches(connection: sqlite3.Connection, end: float, size: int = 100) -> int:
     """The same with many statements in each transaction."""
     done = 0
     while time.perf_counter() < end:
@@ -67,9 +69,10 @@ def batches(connection: sqlite3.Connection, end: float, size: int) -> int:
     return done
 
 
-def threads(path: Path, end: float, number: int) -> int:
+def threads(path: Path, seconds: float, number: int) -> int:
     """One pair at a time in each of several threads, every thread with its own connection."""
     done = [0] * number
+    end = time.perf_counter() + seconds
 
     def work(index: int) -> None:
         connection = connect(path, "full")

@@ -3,8 +3,8 @@ SQLite loop in the same run.
 
     python -m benchmarks.queue [ROUNDS]
 
-Everything is measured in turns, and the disk's rate of syncs is printed beside it: where a sync is slow, group
-commit gains more, where the machine is slow, the work of a verb counts more. Ratios are of medians.
+Everything is measured in turns, and the disk's rate of syncs is printed beside it: where a sync is slow,
+group commit gains more, where the machine is slow, the work of a verb counts more. Ratios are of medians.
 """
 
 from __future__ import annotations
@@ -94,6 +94,11 @@ async def on_loop(path: Path, callers: int, times: list[float]) -> int:
     return done
 
 
+def loop(path: Path, callers: int, times: list[float]) -> int:
+    """The same, with a loop of its own."""
+    return asyncio.run(on_loop(path, callers, times))
+
+
 def library(store: tessera.Tessera, end: float) -> int:
     """Pairs through the synchronous library, one at a time."""
     done, output = 0, {"items": [1, 2, 3], "score": 0.5, "summary": "y" * 300}
@@ -161,10 +166,10 @@ class Table:
         self.cpu: dict[str, list[float]] = defaultdict(list)
         self.times: dict[str, list[float]] = defaultdict(list)
 
-    def measure(self, name: str, scene: Callable[[], int]) -> None:
+    def measure(self, name: str, scene: Callable[..., int], *args: Any) -> None:
         """Run a scene once."""
         wall, cpu = time.perf_counter(), time.process_time()
-        done = scene()
+        done = scene(*args)
         self.rates[name].append(done / (time.perf_counter() - wall))
         self.cpu[name].append((time.process_time() - cpu) / done * 1e6)
 
@@ -175,14 +180,12 @@ class Table:
     def show(self) -> None:
         """Every scene: pairs a second, CPU a pair, and how long a verb took."""
         for name, rates in self.rates.items():
-            times = sorted(self.times[name])
-            spread = (
-                f"   p50 {times[len(times) // 2] * 1e3:7.2f}  p99 {times[int(len(times) * 0.99)] * 1e3:7.2f} ms"
-                if times else ""
-            )  # fmt: skip
-            sys.stdout.write(
-                f"  {name:32} {median(rates):9,.0f} pairs/s   {median(self.cpu[name]):7.1f} us CPU a pair{spread}\n"
-            )
+            cpu, times = median(self.cpu[name]), sorted(self.times[name])
+            line = f"  {name:32} {median(rates):9,.0f} pairs/s   {cpu:7.1f} us CPU a pair"
+            if times:
+                middle, late = times[len(times) // 2] * 1e3, times[int(len(times) * 0.99)] * 1e3
+                line += f"   p50 {middle:7.2f}  p99 {late:7.2f} ms"
+            sys.stdout.write(line + "\n")
 
 
 def median(values: list[float]) -> float:
@@ -205,22 +208,16 @@ def one_round(table: Table, folder: Path) -> None:
         return path
 
     path = theirs()
-    table.measure("plain loop", lambda: plainly(path, "full", plain.pairs))
-    table.measure("plain loop, synchronous off", lambda: plainly(path, "off", plain.pairs))
-    table.measure(
-        "plain, batches of 100", lambda: plainly(path, "full", lambda c, e: plain.batches(c, e, 100))
-    )
-    path = theirs()
-    table.measure("plain loop, 8 threads", lambda: plain.threads(path, time.perf_counter() + SECONDS, 8))
+    table.measure("plain loop", plainly, path, "full", plain.pairs)
+    table.measure("plain loop, synchronous off", plainly, path, "off", plain.pairs)
+    table.measure("plain, batches of 100", plainly, path, "full", plain.batches)
+    table.measure("plain loop, 8 threads", plain.threads, theirs(), SECONDS, 8)
     for callers in (1, 8, 64, 256):
-        name, path = f"loop, {callers} callers", ours()
-        table.measure(name, lambda: asyncio.run(on_loop(path, callers, table.times[name])))
-    path = ours()
-    table.measure("library, 1 caller", lambda: library_alone(path))
-    path = ours()
-    table.measure("library, 8 threads", lambda: library_threads(path, 8))
-    path = ours()
-    table.measure("library, batches of 100", lambda: library_batches(path, 100))
+        name = f"loop, {callers} callers"
+        table.measure(name, loop, ours(), callers, table.times[name])
+    table.measure("library, 1 caller", library_alone, ours())
+    table.measure("library, 8 threads", library_threads, ours(), 8)
+    table.measure("library, batches of 100", library_batches, ours(), 100)
 
 
 def main(rounds: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -123,16 +123,23 @@ def _verbs() -> str:
 
 def _verb(row: Row) -> list[str]:
     lines = [f"## {row.name}", "", " ".join((inspect.getdoc(row.verb) or "").split()), ""]
-    fields = msgspec.structs.fields(row.ask)
-    if fields:
-        rows = [
-            (f"`{field.name}`", _type(field.type), "required" if field.required else _default(row, field))
-            for field in fields
-        ]
-        lines += [_table(("Field", "Type", "Default"), rows), ""]
+    if fields := msgspec.structs.fields(row.ask):
+        lines += [_fields(row, fields), ""]
+    for field in fields:
+        part = _listed_model(field.type)
+        if part is not None and part not in {other.ask for other in SURFACE.values()}:
+            lines += [f"Each {part.__name__}:", "", _fields(row, msgspec.structs.fields(part)), ""]
     answer = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(row.answer))
     lines += [f"Answers `{row.answer.__name__}`: {answer}.", ""]
     return lines
+
+
+def _fields(row: Row, fields: tuple[msgspec.structs.FieldInfo, ...]) -> str:
+    rows = [
+        (f"`{field.name}`", _type(field.type), "required" if field.required else _default(row, field))
+        for field in fields
+    ]
+    return _table(("Field", "Type", "Default"), rows)
 
 
 def _default(row: Row, field: msgspec.structs.FieldInfo) -> str:
@@ -149,8 +156,22 @@ def _type(kind: Any) -> str:
     """A field's type in words, from its JSON Schema."""
     if kind is models.Raw:
         return "any JSON"
+    if (model := _listed_model(kind)) is not None:
+        return f"list of {model.__name__}{_bounds_of(kind)}"
     (schema,), parts = msgspec.json.schema_components([kind])
     return _words(schema, parts)
+
+
+def _listed_model(kind: Any) -> type[models.Model] | None:
+    """The model of a list of models."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    part = get_args(kind)[0] if get_origin(kind) is list else None
+    return part if isinstance(part, type) and issubclass(part, models.Model) else None
+
+
+def _bounds_of(kind: Any) -> str:
+    meta = next(iter(get_args(kind)[1:]), None)
+    return "" if meta is None else f" ({meta.min_length or 0} to {meta.max_length:,})"
 
 
 def _words(schema: dict[str, Any], parts: dict[str, Any]) -> str:
