@@ -58,10 +58,10 @@ def leased(
 ) -> TaskRow:
     """Ready, then held by a worker: one more attempt, one token higher."""
     expires_at, hard_expires_at = leasing.deadlines(queue, now)
-    return _changed(
-        task, now, state=LEASED, not_before=None, fencing_token=task.fencing_token + 1,
-        attempts=task.attempts + 1, worker=worker, key_id=key_id, claim_key=claim_key, claimed_at=now,
-        expires_at=expires_at, hard_expires_at=hard_expires_at,
+    return replace(
+        task, revision=task.revision + 1, updated_at=now, state=LEASED, not_before=None,
+        fencing_token=task.fencing_token + 1, attempts=task.attempts + 1, worker=worker, key_id=key_id,
+        claim_key=claim_key, claimed_at=now, expires_at=expires_at, hard_expires_at=hard_expires_at,
     )  # fmt: skip
 
 
@@ -73,37 +73,39 @@ def extended(task: TaskRow, queue: QueueRow, now: int) -> TaskRow:
 
 def done(task: TaskRow, now: int) -> TaskRow:
     """A lease that ended well."""
-    return _ended(task, now, state=DONE)
+    return replace(_free(task, now), state=DONE)
 
 
 def failed(task: TaskRow, queue: QueueRow, now: int, u: float, error: str | None) -> TaskRow:
     """A lease that failed or lapsed: tried again after a backoff, or dead at the last attempt."""
     failures = task.failures + 1
     if failures >= queue.max_attempts:
-        return _ended(task, now, state=DEAD, failures=failures, last_error=error)
+        return replace(_free(task, now), state=DEAD, failures=failures, last_error=error)
     start = _later(now + retry.delay_us(queue, failures, u), now)
-    return _ended(task, now, state=READY, failures=failures, last_error=error, due=start, not_before=start)
+    return replace(
+        _free(task, now), state=READY, failures=failures, last_error=error, due=start, not_before=start
+    )
 
 
 def released(task: TaskRow, now: int, delay_seconds: float) -> TaskRow:
     """A lease given back unharmed."""
     start = _later(now + int(delay_seconds * SECOND_US), now)
-    return _ended(task, now, state=READY, due=start, not_before=start)
+    return replace(_free(task, now), state=READY, due=start, not_before=start)
 
 
 def parked(task: TaskRow, now: int, reason: str, by: str | None, resume_within: float | None) -> TaskRow:
     """A lease given back until somebody supplies input, or until its time is up."""
     due = None if resume_within is None else now + int(resume_within * SECOND_US)
-    return _ended(
-        task, now, state=WAITING, wait_reason=INPUT, due=due, parks=task.parks + 1, park_reason=reason,
-        parked_by=by,
+    return replace(
+        _free(task, now), state=WAITING, wait_reason=INPUT, due=due, parks=task.parks + 1,
+        park_reason=reason, parked_by=by,
     )  # fmt: skip
 
 
 def split(task: TaskRow, now: int, children: int) -> TaskRow:
     """A lease given back until its children have ended."""
-    return _ended(
-        task, now, state=WAITING, wait_reason=CHILDREN, pending_children=children,
+    return replace(
+        _free(task, now), state=WAITING, wait_reason=CHILDREN, pending_children=children,
         children=task.children + children,
     )  # fmt: skip
 
@@ -111,39 +113,35 @@ def split(task: TaskRow, now: int, children: int) -> TaskRow:
 def resolved(task: TaskRow, now: int, children: int, dependencies: int) -> TaskRow:
     """Some of what a waiting task waits for has ended; it starts when nothing is left."""
     children, dependencies = task.pending_children - children, task.pending_deps - dependencies
+    left = replace(task, pending_children=children, pending_deps=dependencies)
     if children or dependencies:
-        return _changed(task, now, pending_children=children, pending_deps=dependencies)
-    return replace(started(task, now), pending_children=0, pending_deps=0)
+        return replace(left, revision=task.revision + 1, updated_at=now)
+    return started(left, now)
 
 
 def started(task: TaskRow, now: int) -> TaskRow:
     """A waiting task that nothing holds back any more, unless its own delay does."""
     due = None if task.not_before is None else _later(task.not_before, now)
-    return _changed(task, now, state=READY, wait_reason=None, park_reason=None, parked_by=None, due=due)
+    return replace(_free(task, now), state=READY, due=due)
 
 
 def cancelled(task: TaskRow, now: int, reason: str) -> TaskRow:
     """A task that is to be done no more."""
-    return _ended(
-        task, now, state=CANCELLED, wait_reason=None, park_reason=None, parked_by=None, cancel_reason=reason
-    )
+    return replace(_free(task, now), state=CANCELLED, cancel_reason=reason)
 
 
 def unreadable(task: TaskRow, now: int, error: str) -> TaskRow:
     """A ready task whose brief cannot be handed out."""
-    return _ended(task, now, state=DEAD, last_error=error)
+    return replace(_free(task, now), state=DEAD, last_error=error)
 
 
-def _ended(task: TaskRow, now: int, *, due: int | None = None, **changes: object) -> TaskRow:
-    """A task without a lease, whatever ended it."""
-    return _changed(
-        task, now, due=due, worker=None, key_id=None, claim_key=None, claimed_at=None, expires_at=None,
-        hard_expires_at=None, **changes,
+def _free(task: TaskRow, now: int) -> TaskRow:
+    """A task that nobody holds and that waits for nothing: where most moves begin."""
+    return replace(
+        task, revision=task.revision + 1, updated_at=now, due=None, wait_reason=None, park_reason=None,
+        parked_by=None, worker=None, key_id=None, claim_key=None, claimed_at=None, expires_at=None,
+        hard_expires_at=None,
     )  # fmt: skip
-
-
-def _changed(task: TaskRow, now: int, **changes: object) -> TaskRow:
-    return replace(task, revision=task.revision + 1, updated_at=now, **changes)
 
 
 def _later(instant: int, now: int) -> int | None:

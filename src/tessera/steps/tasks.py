@@ -62,21 +62,25 @@ def move_all(
     tx: Transaction, before: Sequence[TaskRow], after: Sequence[TaskRow], event: str, key_id: str | None,
     **data: object,
 ) -> None:  # fmt: skip
-    """Move tasks from the rows as read to the rows they become: state, lease, count, timer and event
-    together. Each event names the lease that began or ended, and the key of whoever acted.
+    """Move tasks, all from one state to one other, from the rows as read to the rows they become: state,
+    lease, count, timer and event together. Each event names the lease that began or ended, and the key of
+    whoever acted.
     """
     tx.save_all("save_task", after)
-    if begun := [task for task in after if task.state == LEASED]:
-        tx.save_all("insert_lease", begun)
-    if ended := [task for task in before if task.state == LEASED]:
-        tx.save_all("end_lease", ended)
+    begins, ends = after[0].state == LEASED, before[0].state == LEASED
+    if begins:
+        tx.save_all("insert_lease", after)
+    elif ends:
+        tx.save_all("end_lease", before)
+    said = json_text(data) if data else None
     for old, new in zip(before, after, strict=True):
         assert event in states.TASK[old.state, new.state], event
+        assert (new.state == LEASED, old.state == LEASED) == (begins, ends)
         tx.count(new.queue, old.state, new.state)
-        due = new.expires_at if new.state == LEASED else new.due
+        due = new.expires_at if begins else new.due
         if due is not None:
             tx.alarm(new.queue, due)
-        journal.note(tx, event, old if old.state == LEASED else new, key_id, **data)
+        journal.note(tx, event, old if ends else new, key_id, said)
 
 
 def save(tx: Transaction, after: TaskRow) -> None:

@@ -13,7 +13,8 @@ class Clock:
     """
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        self._now_us = runtime.now_us
+        self._elapsed_us = runtime.elapsed_us
         self._lock = threading.Lock()
         self._last = 0
         self._last_elapsed = runtime.elapsed_us()
@@ -21,14 +22,15 @@ class Clock:
     def instant(self) -> int:
         """Now, in microseconds since 1970."""
         with self._lock:
-            elapsed = self._runtime.elapsed_us()
-            self._last = max(self._runtime.now_us(), self._last + elapsed - self._last_elapsed)
+            elapsed, now = self._elapsed_us(), self._now_us()
+            least = self._last + elapsed - self._last_elapsed
+            self._last = now = least if now < least else now
             self._last_elapsed = elapsed
-            return self._last
+            return now
 
     def outlive(self, instant: int) -> None:
         """Never be before this instant: the store has seen it, in an earlier run or another process."""
         with self._lock:
             if instant > self._last:
                 self._last = instant
-                self._last_elapsed = self._runtime.elapsed_us()
+                self._last_elapsed = self._elapsed_us()

@@ -11,15 +11,33 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future
 from typing import Any
 
 from tessera.errors import TesseraError, Unavailable
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
-from tessera.storage.port import Verb
+from tessera.storage.port import Answer, Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import AGAIN, Job, Writer
+
+
+class Done:
+    """An answer that has come. (A `Future` would cost more than the verb's lock.)"""
+
+    __slots__ = ("_outcome",)
+
+    def __init__(self, outcome: Any) -> None:
+        self._outcome = outcome
+
+    def done(self) -> bool:
+        """Always."""
+        return True
+
+    def result(self) -> Any:
+        """The answer; raises the refusal."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
 
 
 class DirectEngine:
@@ -33,21 +51,16 @@ class DirectEngine:
         self._refusal: str | None = None  # why no verb runs any more
         _OPEN.add(self)
 
-    def submit(self, verb: Verb, *args: Any) -> Future[Any]:
-        """Run a verb, here and now. The future is done when this returns."""
+    def submit(self, verb: Verb, *args: Any) -> Answer:
+        """Run a verb, here and now. The answer is there when this returns."""
         job = Job(verb, args)
-        future: Future[Any] = Future()
         self._check()
         self._backlog.append(job)
         with self._lock:
             if not job.ran:  # else the thread that held the lock before us ran it too
                 self._run_backlog(job)
         self._writer.wal.cover(job.number)
-        if isinstance(job.outcome, Exception):
-            future.set_exception(job.outcome)
-        else:
-            future.set_result(job.outcome)
-        return future
+        return Done(job.outcome)
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look beside the writer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any, Protocol
 
 from tessera.runtime import Runtime
@@ -61,10 +60,20 @@ Verb = Callable[..., Any]  # verb(tx, runtime, caller, ask)
 Settle = Callable[[Transaction, Runtime], int]  # returns how many things it settled
 
 
+class Answer(Protocol):
+    """What will come of a verb: a `concurrent.futures.Future`, an `asyncio.Future`, or the like."""
+
+    def done(self) -> bool:
+        """Whether it has come."""
+
+    def result(self) -> Any:
+        """The answer; raises the refusal."""
+
+
 class Engine(Protocol):
     """A store that runs verbs. An answer is given only once it would survive a power cut."""
 
-    def submit(self, verb: Verb, *args: Any) -> Future[Any]:
+    def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal."""
 
     def read(self, look: Verb, *args: Any) -> Any:

@@ -184,7 +184,7 @@ class Writer:
                 self.connection.set_busy_timeout(0)
                 self.connection.execute("pragma wal_autocheckpoint = 0")
             cursor = self.connection.cursor()
-            self.execute = cursor.execute
+            self.execute, self.execute_all = cursor.execute, cursor.executemany
             self.prepared = prepare(self.connection, cursor, remember=True)
         except apsw.Error as error:
             raise refusal_of(error) from error
@@ -212,8 +212,7 @@ class Writer:
             self._foreign_version = version
             self._seen = self.wal.commit()
             self.forget()
-            last = self.prepared["last_instant"].one({})
-            self.clock.outlive(0 if last is None else last.value)
+            self.clock.outlive(self.prepared["last_instant"].one({}).value or 0)
 
     def attempt(self, job: Job) -> Any:
         """Run a verb in the open transaction, settling first what it finds overdue. A refusal is an answer;
@@ -286,6 +285,7 @@ class Writer:
             change_counts.write({"queue": queue, **dict(zip(STATES, changes, strict=True))})
         self.counts.clear()
         if self.events:
-            self.connection.executemany(self.prepared["append_event"].text, self.events)
+            self.execute_all(self.prepared["append_event"].text, self.events)
             self.events.clear()
-        self.prepared["set_meta"].write({"name": "last_instant", "value": self._transaction.now})
+        else:  # an event would tell the instant
+            self.prepared["set_meta"].write({"name": "last_instant", "value": self._transaction.now})

@@ -66,7 +66,7 @@ def _picked(
     effects: Sequence[int] | None, limit: int,
 ) -> list[tuple[TaskRow, QueueRow]]:  # fmt: skip
     """The tasks that go first. Of several queues each draw serves one, in proportion to their weights."""
-    heads = [[] if queue.paused else _heads(tx, queue.queue, kinds, effects, limit) for queue in queues]
+    heads = [_heads(tx, queue, kinds, effects, limit) for queue in queues]
     if len(queues) == 1:
         return [(task, queues[0]) for task in heads[0]]
     draws = (runtime.uniform(0.0, 1.0) for _ in range(limit))
@@ -76,13 +76,15 @@ def _picked(
 
 
 def _heads(
-    tx: Transaction, queue: int, kinds: Sequence[str] | None, effects: Sequence[int] | None, limit: int
+    tx: Transaction, queue: QueueRow, kinds: Sequence[str] | None, effects: Sequence[int] | None, limit: int
 ) -> list[TaskRow]:
+    if queue.paused:
+        return []
     if kinds is None and effects is None:
-        return tx.all("next_ready", queue=queue, limit=limit)
+        return tx.all("next_ready", queue=queue.queue, limit=limit)
     lanes = tx.one(
         "lanes_matching",
-        queue=queue,
+        queue=queue.queue,
         kinds=None if kinds is None else json_text(kinds),
         effects=None if effects is None else json_text(effects),
     ).value

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tessera.canonical import canonical, receipt_hash
+from tessera.canonical import canonical, json_text, receipt_hash
 from tessera.errors import IdempotencyConflict, InvalidRequest, StaleLease, TesseraError
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
 from tessera.models import Receipt, Submit, SubmitBatch, Submitted
@@ -27,6 +27,9 @@ class Ending(Struct, frozen=True):
     after: TaskRow
     failure: Failure | None
     result: ResultRow
+
+
+NOT_OK = json_text({"ok": False})
 
 
 class Batch:
@@ -124,7 +127,7 @@ def _write(tx: Transaction, caller: Caller, endings: list[Ending]) -> None:
         tasks.move_all(tx, before, after, "submitted", caller.key_id, ok=True)
     for ending in endings:
         if ending.failure is not None:
-            journal.note(tx, "submitted", ending.before, caller.key_id, ok=False)
+            journal.note(tx, "submitted", ending.before, caller.key_id, NOT_OK)
             failures.write(tx, ending.failure, caller.key_id)
 
 

@@ -1,7 +1,10 @@
 -- name: last_instant
 -- row: Scalar
--- The latest instant this store has written.
-select value from meta where name = 'last_instant';
+-- The latest instant this store has written: its last event's, or one that was kept apart since.
+select max(value) as value from (
+  select value from meta where name = 'last_instant'
+  union all select at from (select at from events order by seq desc limit 1)
+);
 
 -- name: reaper_last_run
 -- row: Scalar
