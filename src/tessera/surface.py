@@ -11,18 +11,18 @@ from tessera.models import Model, Nothing
 from tessera.storage.port import Verb
 from tessera.verbs import jobs, keys, looks
 from tessera.verbs.cancel import cancel
-from tessera.verbs.claim import claim, claim_batch
+from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
 from tessera.verbs.enqueue import enqueue, enqueue_batch
 from tessera.verbs.heartbeat import heartbeat
-from tessera.verbs.keys import caller_for, guarded
+from tessera.verbs.keys import Guarded, caller_for
 from tessera.verbs.park import park
 from tessera.verbs.reap import reap
 from tessera.verbs.release import release
 from tessera.verbs.requeue import requeue
 from tessera.verbs.resume import resume
 from tessera.verbs.split import split
-from tessera.verbs.submit import submit, submit_batch
+from tessera.verbs.submit import submit, submit_batch, submits
 
 
 class Row(Struct, frozen=True):
@@ -39,6 +39,7 @@ class Row(Struct, frozen=True):
     header: str | None = None  # a field of the ask that travels as this header
     waits: bool = False  # an empty answer may be waited out
     tool: bool = False  # whether MCP offers it under the verb's name
+    many: Verb | None = None  # its form for many callers at once
 
     @property
     def name(self) -> str:
@@ -50,9 +51,9 @@ class Row(Struct, frozen=True):
         """Whether it only reads."""
         return self.method == "GET"
 
-    def run(self) -> Verb:
+    def run(self) -> Guarded:
         """The verb behind the check of its caller's key."""
-        return guarded(self.verb)
+        return Guarded(self.verb, self.many)
 
 
 _IDEMPOTENCY = "idempotency_key"
@@ -78,16 +79,17 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row(
         claim, models.Claim, models.Lease, "/v1/tasks/claim", "key for the queue, kind and effect class",
-        "claim", header=_IDEMPOTENCY, waits=True, tool=True,
+        "claim", header=_IDEMPOTENCY, waits=True, tool=True, many=claims,
     ),
     Row(
         claim_batch, models.ClaimBatch, models.Leases, "/v1/tasks/claim-batch",
         "key for the queue, kind and effect class", "claim --limit", header=_IDEMPOTENCY, waits=True,
+        many=claims,
     ),
     Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool=True),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
-        tool=True,
+        tool=True, many=submits,
     ),
     Row(
         submit_batch, models.SubmitBatch, models.Submitted, "/v1/tasks/submit-batch", _HOLDER, "submit-batch",

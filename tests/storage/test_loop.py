@@ -189,6 +189,7 @@ def test_a_lock_held_too_long_is_told(tmp_path: Path, world: World) -> None:
         holder = apsw.Connection(str(tmp_path / "s.db"))
         holder.execute("begin immediate")
         ask = engine.submit(enqueue, OWNER, SPEC)
+        await asyncio.sleep(0.01)  # long enough to find the lock taken
         world.pass_seconds(6)
         with pytest.raises(Unavailable) as refusal:
             await ask

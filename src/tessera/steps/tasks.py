@@ -55,16 +55,16 @@ def move(
     tx: Transaction, before: TaskRow, after: TaskRow, event: str, key_id: str | None, **data: object
 ) -> None:
     """Move a task from the row as read to the row it becomes."""
-    move_all(tx, [before], [after], event, key_id, **data)
+    move_all(tx, [before], [after], event, [key_id], **data)
 
 
 def move_all(
-    tx: Transaction, before: Sequence[TaskRow], after: Sequence[TaskRow], event: str, key_id: str | None,
-    **data: object,
+    tx: Transaction, before: Sequence[TaskRow], after: Sequence[TaskRow], event: str,
+    key_ids: Sequence[str | None], **data: object,
 ) -> None:  # fmt: skip
     """Move tasks, all from one state to one other, from the rows as read to the rows they become: state,
-    lease, count, timer and event together. Each event names the lease that began or ended, and the key of
-    whoever acted.
+    lease, count, timer and event together. Each event names the lease that began or ended, and whose key
+    acted.
     """
     tx.save_all("save_task", after)
     begins, ends = after[0].state == LEASED, before[0].state == LEASED
@@ -73,7 +73,7 @@ def move_all(
     elif ends:
         tx.save_all("end_lease", before)
     said = json_text(data) if data else None
-    for old, new in zip(before, after, strict=True):
+    for old, new, key_id in zip(before, after, key_ids, strict=True):
         assert event in states.TASK[old.state, new.state], event
         assert (new.state == LEASED, old.state == LEASED) == (begins, ends)
         tx.count(new.queue, old.state, new.state)

@@ -22,7 +22,7 @@ def run_alone(writer: Writer, job: Job) -> None:
             job.outcome = AGAIN
             while job.outcome is AGAIN:
                 writer.begin()
-                job.outcome = writer.attempt(job)
+                writer.attempt([job])
                 job.number = writer.commit()
         except LostRace:
             writer.rollback()

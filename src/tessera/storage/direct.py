@@ -109,8 +109,7 @@ class DirectEngine:
                 job.outcome = refusal
             return
         try:
-            for job in jobs:
-                job.outcome = self._writer.attempt(job)
+            self._writer.attempt(jobs)
             number = self._writer.commit()
         except Exception:
             self._writer.rollback()

@@ -1,9 +1,9 @@
 """The engine for an event loop: the service.
 
-A verb runs at once, inside the open transaction of this turn. The turn's end commits; a thread syncs, while
-the next transaction already runs; then all verbs of the commit are answered. A verb that is alone is synced
-on the spot, which is quicker than waking a thread. While another process holds the write lock, verbs stand in
-line and the loop goes on.
+Verbs that arrive in one turn of the loop run together at its end, in the open transaction. It is committed at
+once, or, while a sync is under way, after that sync; then a thread syncs, while the next verbs already run;
+then all verbs of the commit are answered. A verb that is alone is synced on the spot, which is quicker than
+waking a thread. While another process holds the write lock, verbs stand in line and the loop goes on.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from tessera.errors import TesseraError, Unavailable
+from tessera.errors import Unavailable
 from tessera.limits import BATCH_VERBS_MAX, BUSY_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.runtime import Runtime
 from tessera.storage.checkpoints import Checkpointer
@@ -25,7 +24,6 @@ from tessera.storage.port import Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import AGAIN, Busy, Job, Writer
 
-Answer = Callable[[Any], None]
 BUSY_RETRY_SECONDS = 0.002
 
 
@@ -38,95 +36,89 @@ class LoopEngine:
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
         self._checkpointer = Checkpointer(path)
         self._loop = loop
+        self._line: deque[Job] = deque()  # to be run
         self._batch: list[Job] = []  # ran in the open transaction
         self._unsynced: list[Job] = []  # committed, to be answered after the next sync
         self._syncing: list[Job] | None = None  # to be answered after the sync under way
-        self._line: deque[Job] = deque()  # not begun: another process holds the write lock
-        self._scheduled = False
+        self._turn_planned = False
         self._closed = False
         self._go = threading.Semaphore(0)
         self._syncer = threading.Thread(target=self._sync_forever, name="tessera-sync", daemon=True)
         self._syncer.start()
 
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
-        """Run a verb now; the future holds its answer or refusal once that is on disk."""
+        """Run a verb; the future holds its answer or refusal once that is on disk."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        self.call(partial(_resolve, future), verb, *args)
-        return future
-
-    def call(self, answer: Answer, verb: Verb, *args: Any) -> Any:
-        """The same with a callback, which gets a refusal as a value. Returns what will be answered, for the
-        caller's own planning only: it is not on disk yet, and None while it is not even known.
-        """
-        job = Job(verb, args, answer)
         if self._closed:
-            job.outcome = Unavailable("the store is closed", definite=True)
-            self._loop.call_soon(_answer, [job])
-        elif self._line:
-            self._line.append(job)
+            future.set_exception(Unavailable("the store is closed", definite=True))
         else:
-            self._run(job)
-        return job.outcome
+            self._line.append(Job(verb, args, partial(_resolve, future)))
+            self._plan_turn()
+        return future
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the writer, in a thread."""
         return self._loop.run_in_executor(self._pool, self._readers.read, look, *args)
 
     def close(self) -> None:
-        """Commit, sync and answer what is open, then let go of the file. Callers have stopped calling."""
+        """Run, commit, sync and answer what was asked before, then let go of the file."""
         if self._closed:
             return
         self._closed = True
         self._go.release()
         self._syncer.join()
+        answered, self._syncing = self._syncing or [], None
+        self._run_line()
         self._commit()
-        answered = (self._syncing or []) + self._unsynced
-        self._syncing, self._unsynced = None, []
+        answered, self._unsynced = answered + self._unsynced, []
         self._writer.wal.cover(self._writer.wal.committed)
-        for job in self._line:
+        left, self._line = list(self._line), deque()
+        for job in left:
             job.outcome = Unavailable("the store was closed first", definite=True)
         self._pool.shutdown()
         self._checkpointer.close()
         self._readers.close()
         self._writer.close()
-        _answer([*answered, *self._line])
+        _answer(answered + left)
 
-    def _run(self, job: Job) -> None:
+    def _plan_turn(self, delay: float = 0) -> None:
+        if not self._turn_planned:
+            self._turn_planned = True
+            if delay:
+                self._loop.call_later(delay, self._turn)
+            else:
+                self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Run what has arrived; commit it, unless a sync is under way: then more may join it."""
+        self._turn_planned = False
+        if self._closed:
+            return
+        self._run_line()
+        if self._syncing is None:
+            self._flush()
+        elif len(self._batch) >= BATCH_VERBS_MAX:  # but no transaction grows without bound
+            self._commit()
+        if self._line:
+            self._plan_turn(BUSY_RETRY_SECONDS if self._line[0].since is not None else 0)
+
+    def _run_line(self) -> None:
+        """Run the verbs that stand in line, as many as one transaction takes."""
+        jobs = [self._line.popleft() for _ in range(min(len(self._line), BATCH_VERBS_MAX))]
+        if not jobs:
+            return
         try:
             if not self._writer.open:
                 self._writer.begin()
+            self._writer.attempt(jobs)
         except Busy as busy:
-            job.outcome = busy
-            self._stand_in_line(job)
-            return
-        except TesseraError as refusal:
-            job.outcome = refusal
-            self._loop.call_soon(_answer, [job])
-            return
-        self._batch.append(job)
-        try:
-            job.outcome = self._writer.attempt(job)
+            self._stand_in_line(jobs, busy)
         except Exception:
-            self._batch = self._run_each(self._batch)
-        if job.outcome is AGAIN:
-            self._batch.remove(job)
-            self._loop.call_soon(self._run_again, job)
-        self._plan_flush()
-
-    def _run_again(self, job: Job) -> None:
-        """A verb that had more to settle than one turn allows."""
-        if self._line or self._closed:
-            self._line.append(job)
+            self._batch = self._run_each(self._batch + jobs)
         else:
-            self._run(job)
-
-    def _plan_flush(self) -> None:
-        """Commit at the turn's end, or after the sync under way; but no transaction grows without bound."""
-        if len(self._batch) >= BATCH_VERBS_MAX:
-            self._commit()
-        if not self._scheduled and self._syncing is None:
-            self._scheduled = True
-            self._loop.call_soon(self._flush)
+            again = [job for job in jobs if job.outcome is AGAIN]
+            self._line += again  # they have more to settle than one turn allows
+            self._batch += [job for job in jobs if job.outcome is not AGAIN] if again else jobs
 
     def _commit(self) -> None:
         """Commit the open transaction; its verbs wait for the disk from here on."""
@@ -151,22 +143,20 @@ class LoopEngine:
         for job in jobs:
             run_alone(self._writer, job)
             if isinstance(job.outcome, Busy):
-                self._stand_in_line(job)
+                self._stand_in_line([job], job.outcome)
             else:
                 ran.append(job)
         return ran
 
     def _flush(self) -> None:
-        """The end of a turn: commit, and hand over to the sync thread what the disk does not have yet."""
-        self._scheduled = False
+        """Commit, and hand over to the sync thread what the disk does not have yet."""
         self._commit()
         jobs, self._unsynced = self._unsynced, []
         synced = self._writer.wal.synced
-        waiting = [job for job in jobs if job.number > synced]
-        if len(waiting) == 1 and len(jobs) == 1:
-            self._writer.wal.cover(waiting[0].number)
-            waiting = []
-        if waiting:
+        if len(jobs) == 1:
+            self._writer.wal.cover(jobs[0].number)
+            _answer(jobs)
+        elif any(job.number > synced for job in jobs):
             self._syncing = jobs
             self._go.release()
         else:
@@ -186,27 +176,20 @@ class LoopEngine:
             self._flush()  # the next batch goes to disk before time is spent on answers
         _answer(jobs or [])
 
-    def _stand_in_line(self, job: Job) -> None:
+    def _stand_in_line(self, jobs: list[Job], busy: Busy) -> None:
         """Another process writes: try again soon, without holding up the loop; but not for ever."""
         now = self._writer.runtime.elapsed_us()
-        if job.since is None:
-            job.since = now
-        if now - job.since > BUSY_SECONDS_MAX * SECOND_US:
-            self._loop.call_soon(_answer, [job])  # its outcome says why
-            return
-        job.outcome = None
-        if not self._line:
-            self._loop.call_later(BUSY_RETRY_SECONDS, self._move_line)
-        self._line.append(job)
-
-    def _move_line(self) -> None:
-        """Run those that stand in line, in their order; once one has to go on standing, so do the others."""
-        line, self._line = self._line, deque()
-        for job in line:
-            if self._line or self._closed:
-                self._line.append(job)
+        patient = []
+        for job in jobs:
+            job.since = now if job.since is None else job.since
+            if now - job.since <= BUSY_SECONDS_MAX * SECOND_US:
+                patient.append(job)
             else:
-                self._run(job)
+                job.outcome = busy
+                self._loop.call_soon(_answer, [job])
+        self._line.extendleft(reversed(patient))
+        if patient:
+            self._plan_turn(BUSY_RETRY_SECONDS)
 
 
 def _answer(jobs: list[Job]) -> None:

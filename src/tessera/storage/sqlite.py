@@ -87,6 +87,22 @@ def refusal_of(error: Exception) -> TesseraError:
     return TesseraError()
 
 
+def _grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:
+    """Jobs whose verb has a form for many callers, together, under that form; the others each alone. The
+    callers all wait, so any order is as good as theirs.
+    """
+    if len(jobs) == 1:
+        return [(jobs[0].verb, jobs)]
+    groups: dict[object, tuple[Verb, list[Job]]] = {}
+    for place, job in enumerate(jobs):
+        many = getattr(job.verb, "for_many", None)
+        if many is None:
+            groups[place] = (job.verb, [job])
+        else:
+            groups.setdefault(id(job.verb), (many, []))[1].append(job)
+    return list(groups.values())
+
+
 class SqliteTransaction:
     """One verb's view of the open transaction."""
 
@@ -214,15 +230,27 @@ class Writer:
             self.forget()
             self.clock.outlive(self.prepared["last_instant"].one({}).value or 0)
 
-    def attempt(self, job: Job) -> Any:
-        """Run a verb in the open transaction, settling first what it finds overdue. A refusal is an answer;
-        so is AGAIN, when more has fallen due than one turn may settle.
+    def attempt(self, jobs: list[Job]) -> None:
+        """Run verbs in the open transaction, one after the other; several of one verb that has a form for
+        many callers run as one. A refusal is an outcome; so is AGAIN, when more is overdue than one turn may
+        settle.
         """
+        for verb, alike in _grouped(jobs):
+            if len(alike) == 1:
+                alike[0].outcome = self._settling(alike[0], alike[0].verb, alike[0].args)
+                continue
+            outcomes = self._settling(alike[0], verb, ([job.args for job in alike],))
+            each = outcomes if isinstance(outcomes, list) else [outcomes] * len(alike)
+            for job, outcome in zip(alike, each, strict=True):
+                job.outcome = outcome
+
+    def _settling(self, job: Job, verb: Verb, args: tuple[Any, ...]) -> Any:
+        """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
         for _ in range(SETTLES_PER_TURN_MAX):
             tx.renew(job.settled)
             try:
-                return job.verb(tx, self.runtime, *job.args)
+                return verb(tx, self.runtime, *args)
             except Overdue as overdue:
                 assert not tx.wrote, "a verb may not find something overdue after its first write"
                 tx.renew(job.settled)

@@ -1,12 +1,16 @@
-"""claim, claim_batch: lease the tasks that go first. Written once, for any number."""
+"""claim, claim_batch: lease the tasks that go first. Written once, for any number of claims and callers."""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
+
+from msgspec import Struct
 
 from tessera.canonical import json_text
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import RETRY_AFTER_SECONDS_MAX, SECOND_US
 from tessera.models import Claim, ClaimBatch, Empty, Lease, Leases
 from tessera.rows import QueueRow, TaskRow
@@ -14,44 +18,161 @@ from tessera.rules import grants, moves, shares
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.steps import briefs, lapses, leases, tasks
+from tessera.steps.leases import Luggage
+from tessera.steps.outcomes import only, refusal_or
 from tessera.storage.port import Overdue, Transaction
+
+Line = tuple[int, str | None, str | None]  # a queue's number; kinds and effects as JSON, None: any
+
+
+class Pick(Struct, frozen=True):
+    """A task that a claim gets: as it was, as it becomes, and what goes with it."""
+
+    queue: QueueRow
+    before: TaskRow
+    after: TaskRow
+    luggage: Luggage
+
+
+class Heads:
+    """The tasks that go first, each handed out once however many claims look at it."""
+
+    def __init__(self, tx: Transaction, asks: Sequence[tuple[Caller, Claim]]) -> None:
+        self._tx = tx
+        self._alike = Counter[tuple[object, ...]]()  # how much is wanted by claims that look the same
+        for caller, ask in asks:
+            self._alike[_looks(caller, ask)] += _limit(ask)
+        self._read: dict[
+            Line, tuple[deque[TaskRow], bool]
+        ] = {}  # a line's first tasks; whether these are all
+        self._taken: set[int] = set()
+        self._keyed: dict[tuple[str | None, str], list[Pick]] = {}
+
+    def first(self, line: Line, caller: Caller, ask: Claim) -> list[TaskRow]:
+        """The tasks that a claim may have of a line: those before the others that no claim has taken. A line
+        is read once, as far as all the claims that look alike will need it.
+        """
+        limit = _limit(ask)
+        if line not in self._read:
+            self._look(line, self._alike[_looks(caller, ask)])
+        while True:
+            tasks_, whole = self._read[line]
+            while tasks_ and tasks_[0].serial in self._taken:
+                tasks_.popleft()
+            free = list(islice((task for task in tasks_ if task.serial not in self._taken), limit))
+            if len(free) == limit or whole:
+                return free
+            self._look(line, limit)
+
+    def take(self, task: TaskRow) -> None:
+        """Hand a task out."""
+        self._taken.add(task.serial)
+
+    def remember(self, caller: Caller, ask: Claim, picks: list[Pick]) -> None:
+        """Note what a claim with an idempotency key has got."""
+        if ask.idempotency_key is not None:
+            self._keyed[caller.key_id, ask.idempotency_key] = picks
+
+    def remembered(self, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:
+        """The leases that a claim before this one got from these queues under the same key."""
+        numbers = {queue.queue for queue in queues}
+        picks = self._keyed.get((caller.key_id, claim_key), [])
+        return [_lease(pick) for pick in picks if pick.queue.queue in numbers]
+
+    def _look(self, line: Line, wanted: int) -> None:
+        """Read a line so far that `wanted` tasks of it are free, if there are so many."""
+        queue, kinds, effects = line
+        limit = wanted + len(self._taken)
+        if kinds is None and effects is None:
+            found = self._tx.all("next_ready", queue=queue, limit=limit)
+        else:
+            lanes = self._tx.one("lanes_matching", queue=queue, kinds=kinds, effects=effects).value
+            found = self._tx.all("next_ready_in_lanes", lanes=lanes, limit=limit)
+        self._read[line] = deque(found), len(found) < limit
+
+
+def claims(
+    tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, Claim]]
+) -> list[Lease | Leases | Empty | TesseraError]:
+    """Several callers' claims, in order; each is answered, or refused, as if it were alone."""
+    heads = Heads(tx, asks)
+    decided = [refusal_or(_decide, tx, runtime, caller, ask, heads) for caller, ask in asks]
+    picks = [one for some in decided if isinstance(some, list) for one in some if isinstance(one, Pick)]
+    runtime.reach("claim.read")
+
+    if picks:
+        before, after = [pick.before for pick in picks], [pick.after for pick in picks]
+        tasks.move_all(tx, before, after, "claimed", [task.key_id for task in after])
+    runtime.reach("claim.written")
+    return [
+        _shown(ask, one) if isinstance(one, list) else one
+        for (_, ask), one in zip(asks, decided, strict=True)
+    ]
 
 
 def claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim) -> Lease | Empty:
     """Lease the task that goes first, or say when to come back. The same key gives the same live lease."""
-    answer = _claim(tx, runtime, caller, ask, limit=1)
-    return answer if isinstance(answer, Empty) else answer[0]
+    return only(claims(tx, runtime, [(caller, ask)]))
 
 
 def claim_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: ClaimBatch) -> Leases | Empty:
     """Lease up to `limit` tasks at once. The same key gives those of its leases that are still live."""
-    answer = _claim(tx, runtime, caller, ask, ask.limit)
-    return answer if isinstance(answer, Empty) else Leases(leases=answer)
+    return only(claims(tx, runtime, [(caller, ask)]))
 
 
-def _claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim, limit: int) -> list[Lease] | Empty:
+def _decide(
+    tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim, heads: Heads
+) -> list[Pick] | list[Lease] | Empty:
+    """What a claim gets: tasks, or the leases it has already, or word when to come back; or a refusal."""
     queues = [tasks.queue_known(tx, name) for name in _names(ask)]
     for queue in queues:
         grants.covers_queue(caller, queue.name)
     kinds, effects = grants.may_claim(caller, ask)
-    if ask.idempotency_key is not None and (same := _same_leases(tx, caller, queues, ask.idempotency_key)):
-        return same
+    if (key := ask.idempotency_key) is not None:
+        same = heads.remembered(caller, queues, key) or _same_leases(tx, caller, queues, key)
+        if same:
+            return same
     for queue in queues:
         lapses.settled(tx, queue)
-    picked = _picked(tx, runtime, queues, kinds, effects, limit)
-    if not picked:
-        return _empty(tx, queues)
-    now, key_id, key = tx.now, caller.key_id, ask.idempotency_key
-    luggage = [leases.luggage(tx, task, _brief(tx, task)) for task, _ in picked]
-    leased = [moves.leased(task, queue, now, ask.worker, key_id, key) for task, queue in picked]
-    runtime.reach("claim.read")
+    picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
+    picks = [_pick(tx, caller, ask, task, queue) for task, queue in picked]
+    heads.remember(caller, ask, picks)
+    return picks or _empty(tx, queues)
 
-    tasks.move_all(tx, [task for task, _ in picked], leased, "claimed", key_id)
-    runtime.reach("claim.written")
-    return [
-        leases.shown(queue, task, carried)
-        for (_, queue), task, carried in zip(picked, leased, luggage, strict=True)
-    ]
+
+def _picked(
+    runtime: Runtime, caller: Caller, ask: Claim, queues: list[QueueRow],
+    filters: tuple[str | None, str | None], heads: Heads,
+) -> list[tuple[TaskRow, QueueRow]]:  # fmt: skip
+    """The tasks that go first. Of several queues each draw serves one, in proportion to their weights."""
+    lines = [[] if queue.paused else heads.first((queue.queue, *filters), caller, ask) for queue in queues]
+    if len(queues) == 1:
+        picked = [(task, queues[0]) for task in lines[0]]
+    else:
+        draws = (runtime.uniform(0.0, 1.0) for _ in range(_limit(ask)))
+        dealt = shares.deal([queue.weight for queue in queues], [len(line) for line in lines], draws)
+        waiting = [iter(line) for line in lines]
+        picked = [(next(waiting[index]), queues[index]) for index in dealt]
+    for task, _ in picked:
+        heads.take(task)
+    return picked
+
+
+def _pick(tx: Transaction, caller: Caller, ask: Claim, task: TaskRow, queue: QueueRow) -> Pick:
+    brief = briefs.intact(tx, task)
+    if brief is None:
+        raise Overdue(partial(lapses.settle_unreadable, task.serial))
+    after = moves.leased(task, queue, tx.now, ask.worker, caller.key_id, ask.idempotency_key)
+    return Pick(queue, task, after, leases.luggage(tx, task, brief))
+
+
+def _shown(ask: Claim, decided: list[Pick] | list[Lease]) -> Lease | Leases:
+    shown = [_lease(one) if isinstance(one, Pick) else one for one in decided]
+    return Leases(leases=shown) if isinstance(ask, ClaimBatch) else shown[0]
+
+
+def _lease(pick: Pick) -> Lease:
+    return leases.shown(pick.queue, pick.after, pick.luggage)
 
 
 def _names(ask: Claim) -> list[str]:
@@ -61,41 +182,20 @@ def _names(ask: Claim) -> list[str]:
     return [ask.queue] if ask.queue is not None else list(dict.fromkeys(ask.queues or []))
 
 
-def _picked(
-    tx: Transaction, runtime: Runtime, queues: list[QueueRow], kinds: Sequence[str] | None,
-    effects: Sequence[int] | None, limit: int,
-) -> list[tuple[TaskRow, QueueRow]]:  # fmt: skip
-    """The tasks that go first. Of several queues each draw serves one, in proportion to their weights."""
-    heads = [_heads(tx, queue, kinds, effects, limit) for queue in queues]
-    if len(queues) == 1:
-        return [(task, queues[0]) for task in heads[0]]
-    draws = (runtime.uniform(0.0, 1.0) for _ in range(limit))
-    dealt = shares.deal([queue.weight for queue in queues], [len(head) for head in heads], draws)
-    waiting = [iter(head) for head in heads]
-    return [(next(waiting[index]), queues[index]) for index in dealt]
+def _limit(ask: Claim) -> int:
+    return ask.limit if isinstance(ask, ClaimBatch) else 1
 
 
-def _heads(
-    tx: Transaction, queue: QueueRow, kinds: Sequence[str] | None, effects: Sequence[int] | None, limit: int
-) -> list[TaskRow]:
-    if queue.paused:
-        return []
-    if kinds is None and effects is None:
-        return tx.all("next_ready", queue=queue.queue, limit=limit)
-    lanes = tx.one(
-        "lanes_matching",
-        queue=queue.queue,
-        kinds=None if kinds is None else json_text(kinds),
-        effects=None if effects is None else json_text(effects),
-    ).value
-    return tx.all("next_ready_in_lanes", lanes=lanes, limit=limit)
+def _looks(caller: Caller, ask: Claim) -> tuple[object, ...]:
+    """What claims have in common that look at the same tasks."""
+    return (
+        caller.key_id, ask.queue, tuple(ask.queues or ()), tuple(ask.kinds or ()),
+        tuple(ask.effect_classes or ()),
+    )  # fmt: skip
 
 
-def _brief(tx: Transaction, task: TaskRow) -> str:
-    brief = briefs.intact(tx, task)
-    if brief is None:
-        raise Overdue(partial(lapses.settle_unreadable, task.serial))
-    return brief
+def _text(names: Sequence[object] | None) -> str | None:
+    return None if names is None else json_text(names)
 
 
 def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:

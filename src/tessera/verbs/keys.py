@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339
 from tessera.steps import keys as steps
+from tessera.steps.outcomes import refusal_or
 from tessera.storage.port import Transaction, Verb
 
 
@@ -107,15 +108,34 @@ def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:
     return grants.caller_of(key.key_id, steps.grant_of(key))
 
 
-def guarded(verb: Verb) -> Verb:
-    """The verb, behind a check that its caller's key still counts at this instant."""
+class Guarded:
+    """A verb behind a check, in its own transaction, that its caller's key still counts at this instant. If
+    the verb has a form for many callers, an engine may run several of its calls as one.
+    """
 
-    @functools.wraps(verb)
-    def check_then_act(tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
+    def __init__(self, verb: Verb, many: Verb | None) -> None:
+        self._verb = verb
+        self._many = many
+        self.__name__ = verb.__name__
+
+    def __call__(self, tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
         steps.standing(tx, caller)
-        return verb(tx, runtime, caller, ask)
+        return self._verb(tx, runtime, caller, ask)
 
-    return check_then_act
+    @property
+    def for_many(self) -> Verb | None:
+        """The form for many callers: `for_many(tx, runtime, asks)` gives an outcome for each (caller, ask),
+        a refusal as a value.
+        """
+        return None if self._many is None else self._run_many
+
+    def _run_many(self, tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, Model]]) -> list[Any]:
+        assert self._many is not None
+        callers = {caller.key_id: caller for caller, _ in asks}
+        refused = {key_id: refusal_or(steps.standing, tx, caller) for key_id, caller in callers.items()}
+        good = [(caller, ask) for caller, ask in asks if refused[caller.key_id] is None]
+        outcomes = iter(self._many(tx, runtime, good) if good else [])
+        return [refused[caller.key_id] or next(outcomes) for caller, _ in asks]
 
 
 def _approved(tx: Transaction, token: str | None, grant: ApprovalBody) -> str:

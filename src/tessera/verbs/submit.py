@@ -17,12 +17,14 @@ from tessera.runtime import Runtime, rfc3339
 from tessera.states import ENDED, STATES
 from tessera.steps import failures, journal, leases, resolve, tasks
 from tessera.steps.failures import Failure
+from tessera.steps.outcomes import only, refusal_or
 from tessera.storage.port import Transaction
 
 
 class Ending(Struct, frozen=True):
-    """A lease that a submit ends: the task before and after, and what is stored."""
+    """A lease that a submit ends: who hands in, the task before and after, and what is stored."""
 
+    key_id: str | None
     before: TaskRow
     after: TaskRow
     failure: Failure | None
@@ -32,54 +34,51 @@ class Ending(Struct, frozen=True):
 NOT_OK = json_text({"ok": False})
 
 
-class Batch:
-    """What the submits before this one have decided; an earlier one of the same batch counts as stored."""
+class Endings:
+    """What the submits before this one have decided; an earlier one counts as stored."""
 
     def __init__(self) -> None:
-        self.endings: dict[str, Ending] = {}  # by idempotency key
+        self.by_key: dict[str, Ending] = {}
         self.handed_in: set[int] = set()  # tasks, by serial
+
+    def add(self, key: str, ending: Ending) -> None:
+        """Count one more as stored."""
+        self.by_key[key] = ending
+        self.handed_in.add(ending.before.serial)
+
+
+def submits(
+    tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, Submit]]
+) -> list[Receipt | TesseraError]:
+    """Several callers' submits, in order, each standing alone: one that is refused leaves the others be."""
+    endings = Endings()
+    outcomes = [refusal_or(_decide, tx, runtime, caller, ask, endings) for caller, ask in asks]
+    ended = list(endings.by_key.values())
+    waiters = resolve.awaiting(tx, [one.after for one in ended if one.after.state in ENDED])
+    runtime.reach("submit.read")
+
+    if ended:
+        _write(tx, ended)
+        resolve.release(tx, waiters)
+    runtime.reach("submit.written")
+    return outcomes
 
 
 def submit(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit) -> Receipt:
     """Store an outcome once per idempotency key and end the lease: done, to be tried again, or dead. A
     replay is answered with the first receipt, whatever has become of the lease.
     """
-    (outcome,) = _submit(tx, runtime, caller, [ask])
-    if isinstance(outcome, TesseraError):
-        raise outcome
-    return outcome
+    return only(submits(tx, runtime, [(caller, ask)]))
 
 
 def submit_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: SubmitBatch) -> Submitted:
     """The same for several, in order, each standing alone: one that is refused leaves the others be."""
-    outcomes = _submit(tx, runtime, caller, ask.submits)
+    outcomes = submits(tx, runtime, [(caller, one) for one in ask.submits])
     return Submitted(results=[one.problem() if isinstance(one, TesseraError) else one for one in outcomes])
 
 
-def _submit(
-    tx: Transaction, runtime: Runtime, caller: Caller, asks: Sequence[Submit]
-) -> list[Receipt | TesseraError]:
-    batch = Batch()
-    outcomes: list[Receipt | TesseraError] = []
-    for ask in asks:
-        try:
-            outcomes.append(_decide(tx, runtime, caller, ask, batch))
-        except TesseraError as refusal:
-            outcomes.append(refusal)
-    endings = list(batch.endings.values())
-    ended = [ending.after for ending in endings if ending.after.state in ENDED]
-    waiters = resolve.awaiting(tx, ended)
-    runtime.reach("submit.read")
-
-    if endings:
-        _write(tx, caller, endings)
-        resolve.release(tx, waiters)
-    runtime.reach("submit.written")
-    return outcomes
-
-
-def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, batch: Batch) -> Receipt:
-    """The receipt of one submit, noted in the batch if it ends its lease; or a refusal."""
+def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endings: Endings) -> Receipt:
+    """The receipt of one submit, noted in `endings` if it ends its lease; or a refusal."""
     key = ask.idempotency_key
     if key is None:
         raise InvalidRequest("idempotency_key: missing; choose one per submit and keep it for retries")
@@ -87,9 +86,9 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, batc
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = tasks.known(tx, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
-    if (first := _first_result(tx, batch, key)) is not None:
+    if (first := _first_result(tx, endings, key)) is not None:
         return _replayed(task, first)
-    if task.serial in batch.handed_in:
+    if task.serial in endings.handed_in:
         raise StaleLease
     leases.is_live(tx, caller, task, ask.fencing_token)
     failure = None if ask.ok else failures.foreseen(tx, runtime, task, ask.error)
@@ -108,27 +107,26 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, batc
         submitted_at=tx.now,
         state=after.state,
     )
-    batch.endings[key] = Ending(task, after, failure, result)
-    batch.handed_in.add(task.serial)
+    endings.add(key, Ending(caller.key_id, task, after, failure, result))
     return _receipt(task, result, replayed=False)
 
 
-def _first_result(tx: Transaction, batch: Batch, key: str) -> ResultRow | None:
-    if key in batch.endings:
-        return batch.endings[key].result
+def _first_result(tx: Transaction, endings: Endings, key: str) -> ResultRow | None:
+    if key in endings.by_key:
+        return endings.by_key[key].result
     return tx.one("result_keyed", idempotency_key=key)
 
 
-def _write(tx: Transaction, caller: Caller, endings: list[Ending]) -> None:
+def _write(tx: Transaction, endings: list[Ending]) -> None:
     tx.save_all("insert_result", [ending.result for ending in endings])
     good = [ending for ending in endings if ending.failure is None]
     if good:
         before, after = [one.before for one in good], [one.after for one in good]
-        tasks.move_all(tx, before, after, "submitted", caller.key_id, ok=True)
+        tasks.move_all(tx, before, after, "submitted", [one.key_id for one in good], ok=True)
     for ending in endings:
         if ending.failure is not None:
-            journal.note(tx, "submitted", ending.before, caller.key_id, NOT_OK)
-            failures.write(tx, ending.failure, caller.key_id)
+            journal.note(tx, "submitted", ending.before, ending.key_id, NOT_OK)
+            failures.write(tx, ending.failure, ending.key_id)
 
 
 def _replayed(task: TaskRow, first: ResultRow) -> Receipt:
