@@ -78,7 +78,7 @@ def costs(writer: Writer, filters: dict[str, list[str]]) -> Iterator[float]:
         writer.begin()
         start = time.perf_counter()
         for _ in range(CLAIMS):
-            writer.attempt(Job(claim, (OWNER, ask)))
+            writer.attempt([Job(claim, (OWNER, ask))])
         yield (time.perf_counter() - start) / CLAIMS * 1e6
         writer.rollback()
 

@@ -40,6 +40,22 @@ def test_hot_plans(writer: Writer, name: str) -> None:
     writer.close()
 
 
+def test_only_a_recount_walks_a_table_that_grows(writer: Writer) -> None:
+    """No statement but the recount walks tasks, leases, results, jobs, dependencies or the log."""
+    walks = re.compile(
+        r"SCAN (t|h|r|j|d|e|b|tasks|leases|results|jobs|task_deps|events|briefs)\b(?! VIRTUAL)"
+    )
+    walkers = {
+        name
+        for name, statement in writer.prepared.items()
+        for row in writer.execute(f"explain query plan {statement.text}", (None,) * len(statement.params))
+        if walks.match(row[3])
+    }
+
+    assert walkers == {"recount", "last_instant"}  # the latter stops at the last event
+    writer.close()
+
+
 def test_a_filtered_claim_seeks_in_each_lane(writer: Writer) -> None:
     """A claim with filters looks at the head of each lane in the lanes' own index."""
     text = writer.prepared["next_ready_in_lanes"].text

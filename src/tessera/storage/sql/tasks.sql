@@ -128,11 +128,12 @@ order by q.queue limit 1;
 
 -- name: awaiting
 -- row: HeldBack
--- Tasks that wait for any of some others (a JSON array of serials), with how much of each wait these resolve.
+-- Tasks that wait for any of some others (a JSON array of serials), with how much of each wait these resolve. (The plus
+-- keeps the planner from walking the index of all children.)
 select w.serial, sum(w.children) as children, sum(w.dependencies) as dependencies
 from (
   select t.parent as serial, 1 as children, 0 as dependencies
-  from json_each(:serials) j cross join tasks t on t.serial = j.value where t.parent is not null
+  from json_each(:serials) j cross join tasks t on t.serial = j.value where +t.parent is not null
   union all
   select d.dependent, 0, 1 from json_each(:serials) j cross join task_deps d on d.dependency = j.value
 ) w cross join tasks t on t.serial = w.serial and t.state = 2
@@ -143,10 +144,10 @@ group by w.serial order by w.serial;
 -- How many tasks of a family have not ended, from its root down. Whatever has ended has nothing unfinished under it.
 with recursive ancestor (serial, parent) as (
   select serial, parent from tasks where serial = :serial
-  union all select t.serial, t.parent from ancestor a join tasks t on t.serial = a.parent
+  union all select t.serial, t.parent from ancestor a cross join tasks t on t.serial = a.parent
 ), family (serial) as (
   select serial from ancestor where parent is null
-  union all select t.serial from family f join tasks t on t.parent = f.serial and t.state < 3
+  union all select t.serial from family f cross join tasks t on t.parent = f.serial and t.state < 3
 )
 select count(*) - 1 as value from family;
 
@@ -155,7 +156,8 @@ select count(*) - 1 as value from family;
 -- A task's descendants that have not ended, whole generations at a time.
 with recursive family (serial, generation) as (
   select serial, 1 from tasks where parent = :serial and state < 3
-  union all select t.serial, f.generation + 1 from family f join tasks t on t.parent = f.serial and t.state < 3
+  union all select t.serial, f.generation + 1
+  from family f cross join tasks t on t.parent = f.serial and t.state < 3
 )
 select t.serial, t.task_id, t.queue, t.state, t.fencing_token, h.worker
 from family f cross join tasks t on t.serial = f.serial left join leases h on h.serial = t.serial
