@@ -48,14 +48,15 @@ class Stage:
         sys.stdout.write(f"  {what:52} {times[0]:8.1f} to {times[-1]:8.1f} ms\n")
 
 
-def family(stage: Stage, depth: int) -> str:
-    """A root whose every task, down to a depth, is split into a hundred (up to 10,000 below the root)."""
-    root = stage.ask("enqueue", queue="tree", kind="k", brief={})[1].task_id
+def family(stage: Stage, depth: int, queue: str) -> str:
+    """In a queue of its own, a root whose every task, down to a depth, is split into a hundred (up to 10,000 below the root)."""
+    stage.ask("define_queue", name=queue, lease_seconds=3_600)
+    root = stage.ask("enqueue", queue=queue, kind="k", brief={})[1].task_id
     level = [root]
     for _ in range(depth):
         below: list[str] = []
         for _ in level:
-            lease = stage.ask("claim", queue="tree", worker="w")[1]
+            lease = stage.ask("claim", queue=queue, worker="w")[1]
             children = [{"brief": {}} for _ in range(100)]
             split = stage.ask(
                 "split", task_id=lease.task_id, fencing_token=lease.fencing_token, children=children
@@ -97,7 +98,7 @@ def main() -> None:
         before = resident()
         writer = Writer(str(Path(folder) / "1000000-0.db"), real_runtime())
         stage = Stage(writer)
-        for queue in ("tree", "one", "short"):
+        for queue in ("one", "short"):
             stage.ask(
                 "define_queue", name=queue, max_attempts=20, backoff_base_seconds=0, lease_seconds=3_600
             )
@@ -109,9 +110,9 @@ def main() -> None:
         )
         stage.report("a claim that settles 100 lapses first", lambda: settle(stage))
         stage.report("split into 100 children in 100 waves", lambda: split_once(stage))
-        roots = [family(stage, 1) for _ in range(ROUNDS)]
+        roots = [family(stage, 1, f"tree-{n}") for n in range(ROUNDS)]
         stage.report("cancel a tree of 100", lambda: stage.ask("cancel", task_id=roots.pop(), reason="x")[0])
-        spent = stage.ask("cancel", task_id=family(stage, 2), reason="x")[0]
+        spent = stage.ask("cancel", task_id=family(stage, 2, "forest"), reason="x")[0]
         sys.stdout.write(f"  {'cancel a tree of 9,900':52} {spent:8.1f} ms\n")
         for _ in range(20):
             stage.ask("claim_batch", queue="q", worker="w", limit=100)
