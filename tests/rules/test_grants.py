@@ -56,9 +56,7 @@ def test_who_a_grant_makes() -> None:
         (OWNER, "r", "x", None), (PLAIN, "*", "k", Forbidden), (PLAIN, "Q", "k", Forbidden),
     ],
 )  # fmt: skip
-def test_queues_and_kinds(
-    caller: Caller, queue: str, kind: str, expected: type[TesseraError] | None
-) -> None:
+def test_queues_and_kinds(caller: Caller, queue: str, kind: str, expected: type[TesseraError] | None) -> None:
     """Outside the grant is forbidden; admin grants no queues, and a name must match exactly."""
     assert verdict(grants.covers_task, caller, queue, kind) is expected
     assert grants.sees_queue(caller, queue) is (verdict(grants.covers_queue, caller, queue) is None)
@@ -133,9 +131,7 @@ def test_what_a_claim_may_draw_from(
         (OWNER, None, None), (OWNER, "k_1", None),
     ],
 )  # fmt: skip
-def test_who_may_resume(
-    caller: Caller, parked_by: str | None, expected: type[TesseraError] | None
-) -> None:
+def test_who_may_resume(caller: Caller, parked_by: str | None, expected: type[TesseraError] | None) -> None:
     """Anyone but the key that parked; an admin key even then."""
     assert verdict(grants.may_resume, caller, parked_by) is expected
 
@@ -147,8 +143,6 @@ def test_who_may_resume(
         (CHIEF, "k_1", ScopeDenied), (OWNER, "k_1", None), (OWNER, None, None),
     ],
 )  # fmt: skip
-def test_whose_lease_it_is(
-    caller: Caller, key_id: str | None, expected: type[TesseraError] | None
-) -> None:
+def test_whose_lease_it_is(caller: Caller, key_id: str | None, expected: type[TesseraError] | None) -> None:
     """The key that claimed, and the owner; no other key, though it be admin."""
     assert verdict(grants.owns_lease, caller, key_id) is expected

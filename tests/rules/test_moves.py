@@ -111,9 +111,7 @@ WAITS = [
 
 
 @pytest.mark.parametrize(("waiting", "ended", "left"), WAITS)
-def test_resolved(
-    waiting: dict[str, int], ended: tuple[int, int], left: dict[str, int] | None
-) -> None:
+def test_resolved(waiting: dict[str, int], ended: tuple[int, int], left: dict[str, int] | None) -> None:
     """Each end counts one less; the last one starts the task."""
     before = a_waiting_task(**waiting)
     after = moves.resolved(before, NOW, *ended)

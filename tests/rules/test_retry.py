@@ -64,6 +64,4 @@ def test_more_failures_never_wait_less() -> None:
 def test_no_delay_at_all(base: int, cap: int) -> None:
     """A base or a cap of zero means at once."""
     for failures in (1, 20, 1_000):
-        assert (
-            delay_us(a_queue(backoff_base_seconds=base, backoff_cap_seconds=cap), failures, 1.0) == 0
-        )
+        assert delay_us(a_queue(backoff_base_seconds=base, backoff_cap_seconds=cap), failures, 1.0) == 0
