@@ -248,8 +248,8 @@ class Tessera:
 
 
 def _listed(items: Iterable[Any] | None) -> Any:
-    """A list for JSON; a lone string is left for the model to refuse."""
-    return items if items is None or isinstance(items, str) else list(items)
+    """A list for JSON; a lone string, and what is no list at all, is left for the model to refuse."""
+    return list(items) if isinstance(items, Iterable) and not isinstance(items, str) else items
 
 
 def _one_or_more(queue: str | Iterable[str]) -> dict[str, Any]:
