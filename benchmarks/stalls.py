@@ -49,7 +49,7 @@ class Stage:
 
 
 def family(stage: Stage, depth: int, queue: str) -> str:
-    """In a queue of its own, a root whose every task, down to a depth, is split into a hundred (up to 10,000 below the root)."""
+    """In a queue of its own, a root whose every task, down to a depth, is split into a hundred."""
     stage.ask("define_queue", name=queue, lease_seconds=3_600)
     root = stage.ask("enqueue", queue=queue, kind="k", brief={})[1].task_id
     level = [root]

@@ -121,7 +121,6 @@ def test_what_a_claim_may_draw_from(
         assert grants.may_claim(caller, ask) == expected
     else:
         assert verdict(grants.may_claim, caller, ask) is expected
-    assert verdict(grants.may_claim, PLAIN, Claim(queue="r", worker="w")) is Forbidden
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ and no savepoint is needed. A commit here syncs nothing: when its verbs may be a
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ _SAID_OF: dict[type[Exception], str] = {
     apsw.PermissionsError: "the store's file or folder may not be written",
     apsw.ReadOnlyError: "the store's file or folder may not be written",
 }
+log = logging.getLogger("tessera.storage")
 AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
 
 
@@ -216,19 +218,25 @@ class Writer:
         self._transaction = SqliteTransaction(self)
 
     def begin(self) -> None:
-        """Take the write lock; if another process has written since, nothing remembered counts."""
+        """Take the write lock; if another process has written since, nothing remembered counts. Refuses with
+        `Busy` while another process holds the lock.
+        """
         try:
             self.execute("begin immediate")
+            self.open = True
+            self._changes_before = self.connection.total_changes()
+            version = self.execute("pragma data_version").get
+            if version != self._foreign_version:
+                self._foreign_version = version
+                self._seen = self.wal.commit()
+                self.forget()
+                self.clock.outlive(self.prepared["last_instant"].one({}).value or 0)
         except apsw.BusyError as error:
             raise Busy(str(refusal_of(error)), definite=True) from error
-        self.open = True
-        self._changes_before = self.connection.total_changes()
-        version = self.execute("pragma data_version").get
-        if version != self._foreign_version:
-            self._foreign_version = version
-            self._seen = self.wal.commit()
-            self.forget()
-            self.clock.outlive(self.prepared["last_instant"].one({}).value or 0)
+        except apsw.Error as error:
+            self.rollback()
+            log.exception("no transaction could begin")
+            raise refusal_of(error) from error
 
     def attempt(self, jobs: list[Job]) -> None:
         """Run verbs in the open transaction, one after the other; several of one verb that has a form for
