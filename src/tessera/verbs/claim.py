@@ -20,9 +20,9 @@ def claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim) -> Leas
     """Lease the task that goes first, or say when to come back. The same key gives the same live lease."""
     queue = tasks.queue_known(tx, ask.queue)
     kinds, effects = grants.may_claim(caller, ask)
+    lapses.settled(tx, queue)
     if ask.idempotency_key is not None and (lease := _same_lease(tx, caller, queue, ask.idempotency_key)):
         return lease
-    lapses.settled(tx, queue)
     task = None if queue.paused else _next_ready(tx, queue.queue, kinds, effects)
     if task is None:
         return _empty(tx, queue)
