@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import BUSY_SECONDS_MAX, SETTLES_PER_TURN_MAX
+from tessera.limits import BUSY_SECONDS_MAX, LOST_RACES_MAX, SETTLES_PER_TURN_MAX
 from tessera.names import EVENT_NUMBER
 from tessera.runtime import Runtime
 from tessera.states import READY, STATES
@@ -57,9 +57,9 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no string
     connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
+    connection.execute("pragma page_size = 4096")
+    _use_wal(connection)
     for pragma in (
-        "page_size = 4096",
-        "journal_mode = wal",
         "synchronous = full",
         "cache_size = -65536",
         "wal_autocheckpoint = 4000",
@@ -69,6 +69,21 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     ):
         connection.execute(f"pragma {pragma}")
     return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Of two that turn a new file to WAL at once SQLite refuses one without letting it wait: it waits for the
+    other's lock here, then looks again.
+    """
+    for tries_left in reversed(range(LOST_RACES_MAX)):
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except apsw.BusyError:
+            if not tries_left:
+                raise
+            connection.execute("begin immediate")
+            connection.execute("rollback")
 
 
 def refusal_of(error: Exception) -> TesseraError:
