@@ -49,9 +49,11 @@ class Reader:
         self.prepared = prepare(self.connection, self.execute, remember=False)
 
     def read(self, look: Verb, runtime: Runtime, clock: Clock, args: tuple[Any, ...]) -> Any:
-        """Run a look in a transaction of its own."""
+        """Run a look in a transaction of its own, at an instant no earlier than what it sees."""
         self.execute("begin")
         try:
+            last = self.prepared["last_instant"].one({})
+            clock.outlive(0 if last is None else last.value)
             return look(SqliteSnapshot(self.prepared, clock.instant()), runtime, *args)
         finally:
             self.execute("rollback")
