@@ -45,8 +45,6 @@ class DirectEngine:
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look beside the writer."""
-        if self._closed:
-            raise Unavailable("the store is closed", definite=True)
         return self._readers.read(look, *args)
 
     def close(self) -> None:

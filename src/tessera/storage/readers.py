@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import apsw
 
+from tessera.errors import Unavailable
 from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
@@ -67,13 +68,15 @@ class Readers:
         self._runtime = runtime
         self._clock = clock
         self._idle: queue.LifoQueue[Reader | None] = queue.LifoQueue()
-        for _ in range(READERS_MAX):
-            self._idle.put(None)
+        self._closed = False
+        self._offer_none_open()
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look on an idle reader, waiting for one if all are busy."""
         reader = self._idle.get()
         try:
+            if self._closed:
+                raise Unavailable("the store is closed", definite=True)
             reader = reader or Reader(self._path)
             return reader.read(look, self._runtime, self._clock, args)
         except apsw.Error as error:
@@ -83,6 +86,12 @@ class Readers:
 
     def close(self) -> None:
         """Close every reader; waits for those that are still reading."""
+        self._closed = True
         for _ in range(READERS_MAX):
             if reader := self._idle.get():
                 reader.connection.close()
+        self._offer_none_open()  # else whoever still waits for one would wait for ever
+
+    def _offer_none_open(self) -> None:
+        for _ in range(READERS_MAX):
+            self._idle.put(None)
