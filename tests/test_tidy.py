@@ -27,8 +27,16 @@ BANNED = {
     r"\bprint\(": (),
     r"FIX" + "ME|TO" + "DO|XX" + "X": (),
     r"^\s*(import|from) (time|random|secrets|uuid|datetime)\b": ("runtime.py",),
-    r"^\s*import apsw": ("sqlite.py", "prepared.py", "readers.py", "migrate.py", "checkpoints.py"),
+    r"^\s*import apsw": (
+        "connection.py",
+        "sqlite.py",
+        "prepared.py",
+        "readers.py",
+        "migrate.py",
+        "checkpoints.py",
+    ),
     r"\b(?i:select|update|delete|insert) .*\b(from|set|into)\b": (
+        "connection.py",
         "sqlite.py",
         "migrate.py",
     ),

@@ -165,7 +165,7 @@ def test_a_held_write_lock_is_told(tmp_path: Path, world: World, monkeypatch: py
     """While another process holds the write lock, a verb waits a bounded time, then answers `unavailable`;
     looks go on.
     """
-    monkeypatch.setattr("tessera.storage.sqlite.BUSY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr("tessera.storage.connection.BUSY_SECONDS_MAX", 0.05)
     path = str(tmp_path / "s.db")
     with tessera.open(path, runtime=world.runtime()) as store:
         store.define_queue("q")

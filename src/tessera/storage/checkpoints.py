@@ -15,7 +15,7 @@ import threading
 import apsw
 
 from tessera.limits import CHECKPOINT_BYTES, CHECKPOINT_SECONDS, WAL_BYTES_LARGE
-from tessera.storage.sqlite import connect
+from tessera.storage.connection import connect
 
 log = logging.getLogger("tessera.storage")
 _TRUNCATE_WAIT_MS = 100  # for readers to finish; then it is tried again next time

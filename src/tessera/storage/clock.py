@@ -31,6 +31,6 @@ class Clock:
     def outlive(self, instant: int) -> None:
         """Never be before this instant: the store has seen it, in an earlier run or another process."""
         with self._lock:
-            if instant > self._last:
-                self._last = instant
-                self._last_elapsed = self._elapsed_us()
+            elapsed = self._elapsed_us()
+            self._last = max(instant, self._last + elapsed - self._last_elapsed)
+            self._last_elapsed = elapsed

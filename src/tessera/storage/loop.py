@@ -20,9 +20,10 @@ from tessera.limits import BATCH_VERBS_MAX, BUSY_SECONDS_MAX, READERS_MAX, SECON
 from tessera.runtime import Runtime
 from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
+from tessera.storage.connection import Busy
 from tessera.storage.port import Verb
 from tessera.storage.readers import Readers
-from tessera.storage.sqlite import AGAIN, Busy, Job, Writer
+from tessera.storage.sqlite import AGAIN, Job, Writer
 
 BUSY_RETRY_SECONDS = 0.002
 

@@ -11,12 +11,13 @@ from typing import Any, NoReturn
 
 import apsw
 
+from tessera.errors import Unavailable
 from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
+from tessera.storage.connection import connect, refusal_of
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
-from tessera.storage.sqlite import connect, refusal_of
 from tessera.storage.wal import Wal
 
 
@@ -53,9 +54,12 @@ class Reader:
         self.durable_version: int | None = None
 
     def read(self, look: Verb, runtime: Runtime, clock: Clock, wal: Wal, args: tuple[Any, ...]) -> Any:
-        """Run a look in a transaction of its own; return once all that it may have seen is on disk."""
+        """Run a look in a transaction of its own, at an instant no earlier than what it sees; return once all
+        that it may have seen is on disk.
+        """
         self.execute("begin")
         try:
+            clock.outlive(self.prepared["last_instant"].one({}).value or 0)
             answer = look(SqliteSnapshot(self.prepared, clock.instant()), runtime, *args)
             version = self.execute("pragma data_version").get
         finally:
@@ -75,13 +79,15 @@ class Readers:
         self._clock = clock
         self._wal = wal
         self._idle: queue.LifoQueue[Reader | None] = queue.LifoQueue()
-        for _ in range(READERS_MAX):
-            self._idle.put(None)
+        self._closed = False
+        self._offer_none_open()
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look on an idle reader, waiting for one if all are busy."""
         reader = self._idle.get()
         try:
+            if self._closed:
+                raise Unavailable("the store is closed", definite=True)
             reader = reader or Reader(self._path)
             return reader.read(look, self._runtime, self._clock, self._wal, args)
         except apsw.Error as error:
@@ -91,7 +97,13 @@ class Readers:
 
     def close(self) -> None:
         """Close every reader; waits for those that are still reading, unless an interrupt has lost one."""
+        self._closed = True
         with suppress(queue.Empty):
             for _ in range(READERS_MAX):
                 if reader := self._idle.get(timeout=LOOK_SECONDS_MAX):
                     reader.connection.close()
+        self._offer_none_open()  # else whoever still waits for one would wait for ever
+
+    def _offer_none_open(self) -> None:
+        for _ in range(READERS_MAX):
+            self._idle.put(None)

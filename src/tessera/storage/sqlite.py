@@ -14,26 +14,18 @@ from typing import Any
 
 import apsw
 
-from tessera.errors import TesseraError, Unavailable
-from tessera.limits import BUSY_SECONDS_MAX, CHECKPOINT_PAGES, SETTLES_PER_TURN_MAX
+from tessera.errors import TesseraError
+from tessera.limits import SETTLES_PER_TURN_MAX
 from tessera.names import EVENT_NUMBER
 from tessera.runtime import Runtime
 from tessera.states import READY, STATES
 from tessera.storage.clock import Clock
+from tessera.storage.connection import Busy, connect, refusal_of
 from tessera.storage.migrate import migrate
 from tessera.storage.port import LostRace, Overdue, Verb
 from tessera.storage.prepared import Remembered, prepare
 from tessera.storage.wal import Wal
 
-_SAID_OF: dict[type[Exception], str] = {
-    apsw.BusyError: f"another process has held the store's lock for {BUSY_SECONDS_MAX} seconds; try again",
-    apsw.CantOpenError: "the store's file cannot be opened or made: look at its path and permissions",
-    apsw.CorruptError: "the store's file is damaged: restore a backup",
-    apsw.FullError: "the disk is full: make room and try again",
-    apsw.NotADBError: "the file is not a SQLite file, so no store",
-    apsw.PermissionsError: "the store's file or folder may not be written",
-    apsw.ReadOnlyError: "the store's file or folder may not be written",
-}
 log = logging.getLogger("tessera.storage")
 AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
 
@@ -54,39 +46,6 @@ class Job:
         self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
         self.since: int | None = None  # when it first found the store locked by another process
-
-
-class Busy(Unavailable):
-    """Another process holds the store's write lock."""
-
-
-def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
-    """A connection set up as measured in docs/performance.md: WAL, syncs of our own, stable plans."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-    connection = apsw.Connection(path, flags=flags, statementcachesize=512)
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
-    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no string
-    connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
-    for pragma in (
-        "page_size = 4096",
-        "journal_mode = wal",
-        "synchronous = normal",
-        "cache_size = -65536",
-        f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
-        "temp_store = memory",
-        "foreign_keys = off",  # what they name is checked by the verbs, once
-        f"query_only = {int(read_only)}",
-    ):
-        connection.execute(f"pragma {pragma}")
-    return connection
-
-
-def refusal_of(error: Exception) -> TesseraError:
-    """What the caller is told of an exception that no verb raises on purpose."""
-    for kind, detail in _SAID_OF.items():
-        if isinstance(error, kind):
-            return Unavailable(detail, definite=True)
-    return TesseraError()
 
 
 def _grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:

@@ -128,12 +128,12 @@ def _decide(
     for queue in queues:
         grants.covers_queue(caller, queue.name)
     kinds, effects = grants.may_claim(caller, ask)
+    for queue in queues:
+        lapses.settled(tx, queue)
     if (key := ask.idempotency_key) is not None:
         same = heads.remembered(caller, queues, key) or _same_leases(tx, caller, queues, key)
         if same:
             return same
-    for queue in queues:
-        lapses.settled(tx, queue)
     picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
     picks = [_pick(tx, caller, ask, task, queue) for task, queue in picked]
     heads.remember(caller, ask, picks)
