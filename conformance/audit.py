@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from conformance.bench import Bench
 from conformance.receipts import receipt
-from tessera.models import Event, Result, TaskView
+from tessera.models import Event, Job, Result, TaskView
 
 # What a line of the log may follow, and what the task may be after it. `handed in` and `failing` last for the
 # rest of one transaction: the line that says what became of the failure is the next one.
@@ -31,8 +31,11 @@ MOVES: dict[str, tuple[set[str], set[str]]] = {
     "resumed": ({"waiting"}, {"ready"}),
     "park_expired": ({"waiting"}, {"ready"}),
     "cancelled": ({"ready", "leased", "waiting"}, {"cancelled"}),
+    "job_registered": ({"leased"}, {"leased"}),
 }
-ENDS_LEASE = {"submitted", "lease_lapsed", "released", "split", "parked"}
+ENDS_LEASE = {"retry_scheduled", "dead_lettered", "released", "split", "parked", "cancelled"}
+OF_LEASE = ENDS_LEASE | {"heartbeat", "submitted", "lease_lapsed", "job_registered"}
+JOB_RUNNING = {"queued", "in_progress"}
 
 
 def audit(bench: Bench) -> None:
@@ -41,7 +44,7 @@ def audit(bench: Bench) -> None:
     _rising(log)
     lines: dict[str, list[Event]] = {}
     for line in log:
-        if line.task_id is not None and line.type in MOVES:
+        if line.task_id is not None and (line.type in MOVES or line.type == "job_updated"):
             lines.setdefault(line.task_id, []).append(line)
     assert bench.queues
     for queue in bench.queues:
@@ -49,6 +52,8 @@ def audit(bench: Bench) -> None:
         assert bench.counts(queue) == Counter(task.state for task in tasks)
         for task in tasks:
             _audit_task(task, lines[task.task_id], bench.client.results(task.task_id))
+            if registered := [line for line in lines[task.task_id] if line.type == "job_registered"]:
+                _audit_jobs(task, registered, bench.client.jobs(task.task_id, limit=1_000).jobs)
 
 
 def _rising(log: list[Event]) -> None:
@@ -77,6 +82,10 @@ def _states_after(lines: list[Event]) -> set[str]:
     """Where the log leaves a task; every line must have been possible where it stands."""
     states = {"new"}
     for line in lines:
+        if line.type == "job_updated":
+            if line.data["status"] == "cancelled" and "leased" in states:
+                states = states | {"failing"}  # if it was a job of this very lease
+            continue
         possible_from, becomes = MOVES[line.type]
         assert states & possible_from, [line.type for line in lines]
         states = becomes
@@ -84,18 +93,20 @@ def _states_after(lines: list[Event]) -> set[str]:
 
 
 def _audit_tokens(task: TaskView, lines: list[Event]) -> None:
-    """Each claim has a token above all before it; whatever ends a lease names that lease's token."""
+    """Each claim has a token above all before it; what happens to a lease names its token and worker."""
     tokens = [line.fencing_token for line in lines if line.type == "claimed"]
     assert all(token is not None for token in tokens)
     assert tokens == sorted(set(tokens), key=lambda token: token or 0)
     assert task.attempts == len(tokens)
     assert task.fencing_token == (tokens[-1] if tokens else 0)
-    current = None
+    lease: Event | None = None
     for line in lines:
         if line.type == "claimed":
-            current = line.fencing_token
-        elif line.type in ENDS_LEASE:
-            assert line.fencing_token == current
+            lease = line
+        elif line.type in OF_LEASE and lease is not None:
+            assert (line.fencing_token, line.worker) == (lease.fencing_token, lease.worker), line
+        if line.type in ENDS_LEASE:
+            lease = None
 
 
 def _audit_results(task: TaskView, lines: list[Event], results: list[Result]) -> None:
@@ -111,3 +122,12 @@ def _audit_results(task: TaskView, lines: list[Event], results: list[Result]) ->
         assert result.sha256 == receipt(
             task.task_id, result.fencing_token, result.ok, result.output, result.error
         )
+
+
+def _audit_jobs(task: TaskView, registered: list[Event], jobs: list[Job]) -> None:
+    """Each job of a task has its line; none runs on for a task that was cancelled."""
+    told = [(line.data["job_id"], line.fencing_token) for line in registered]
+    assert [(job.job_id, job.fencing_token) for job in jobs] == told
+    assert {job.task_id for job in jobs} == {task.task_id}
+    if task.state == "cancelled":
+        assert not any(job.status in JOB_RUNNING for job in jobs)

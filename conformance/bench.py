@@ -60,6 +60,11 @@ class Bench:
         """Give a queue long leases from now on."""
         self.client.define_queue(queue, **LONG)
 
+    def shorten(self, lease: Lease) -> None:
+        """Let a long lease lapse within `PAST_SHORT` seconds from now."""
+        self.client.define_queue(lease.queue, **SHORT)
+        self.client.heartbeat(lease.task_id, lease.fencing_token)
+
     def enqueue(self, queue: str, **fields: Any) -> str:
         """A new task; kind and brief are made up unless given."""
         task_id = self.client.enqueue(**{"queue": queue, "kind": "work", "brief": {"for": queue}, **fields})

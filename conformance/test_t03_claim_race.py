@@ -80,6 +80,59 @@ def test_claims_go_by_priority_then_by_age(bench: Bench) -> None:
     audit(bench)
 
 
+def test_a_batch_goes_by_priority_then_by_age(bench: Bench) -> None:
+    """A batch is what as many claims would give, no more than asked for and no more than there is."""
+    queue = bench.queue()
+    low, high = ([bench.enqueue(queue, priority=priority) for _ in range(3)] for priority in (-5, 5))
+    first = bench.client.claim_batch(queue, "worker", 4)
+    assert [lease.task_id for lease in first] == high + low[:1]
+    assert {(lease.worker, lease.fencing_token, lease.attempts) for lease in first} == {("worker", 1, 1)}
+    assert [lease.task_id for lease in bench.client.claim_batch(queue, "worker", 4)] == low[1:]
+    assert bench.client.claim_batch(queue, "worker", 4) == []
+    for limit in (0, 101):
+        with bench.refused("invalid_request"):
+            bench.client.claim_batch(queue, "worker", limit)
+    for lease in first:
+        bench.ok(lease)
+    audit(bench)
+
+
+def test_eight_workers_share_a_thousand_tasks_in_batches(bench: Bench) -> None:
+    """8 workers race in batches of up to 20 over two queues: again each task is leased exactly once."""
+    queues = [bench.queue(), bench.queue(weight=9)]
+    specs = [{"queue": queues[n % 2], "kind": "work", "brief": {"n": n}} for n in range(TASKS)]
+    enqueued = bench.client.enqueue_batch(specs)
+    assert len(set(enqueued)) == TASKS
+
+    def drain(number: int) -> list[str]:
+        won: list[str] = []
+        while leases := bench.client.claim_batch(queues, f"worker-{number}", 20 - number):
+            won += [lease.task_id for lease in leases]
+        return won
+
+    shares = together(WORKERS, drain)
+    assert Counter(task_id for share in shares for task_id in share) == Counter(enqueued)
+    audit(bench)
+
+
+def test_several_queues_are_served_by_weight(bench: Bench) -> None:
+    """Weights 1 and 4 give about one lease in five; empty and paused queues take no share."""
+    light, heavy, empty, paused = (bench.queue(weight=weight) for weight in (1, 4, 1_000, 1_000))
+    for queue in (light, heavy, paused):
+        bench.client.enqueue_batch([{"queue": queue, "kind": "work", "brief": {}}] * 400)
+    bench.client.pause_queue(paused)
+    served: Counter[str] = Counter()
+    for _ in range(4):
+        leases = bench.client.claim_batch([empty, light, paused, heavy], "worker", 100)
+        served.update(lease.queue for lease in leases)
+    assert served[light] + served[heavy] == 400
+    assert 40 <= served[light] <= 120  # five standard deviations either way
+    lease = bench.client.claim([light, empty], "worker")
+    assert lease is not None
+    assert lease.queue == light
+    audit(bench)
+
+
 def test_a_filtered_claim_takes_only_what_it_asks_for(bench: Bench) -> None:
     """Filters by kind and effect class reach past everything that goes first and does not match."""
     queue = bench.queue()

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from conformance.audit import audit
 from conformance.bench import PAST_SHORT, SHORT, Bench, code_of, together
+from tessera.errors import TesseraError
+from tessera.models import Lease
 
 
 def test_the_same_submit_twice_stores_one_result(bench: Bench) -> None:
@@ -188,4 +190,75 @@ def test_one_id_from_many_threads_is_one_task(bench: Bench) -> None:
     answers = together(8, lambda _: bench.client.enqueue(queue=queue, kind="work", brief={}, task_id=task_id))
     assert answers == [task_id] * 8
     assert bench.counts(queue) == {"ready": 1}
+    audit(bench)
+
+
+def test_a_batch_of_tasks_is_all_or_nothing(bench: Bench) -> None:
+    """A fault in one task refuses all; without it all are made, known ids once, and again changes nothing."""
+    queue, other = bench.queue(), bench.queue()
+    known, fresh = bench.enqueue(queue), bench.name("task")
+    taken = bench.enqueue(other)
+
+    def spec(**fields: Any) -> dict[str, Any]:
+        return {"queue": queue, "kind": "work", "brief": {}, **fields}
+
+    good = [spec(task_id=known), spec(task_id=fresh), spec(task_id=fresh), spec(depends_on=[fresh, known])]
+    for code, fault in (
+        ("not_found", spec(queue=bench.name("q"))), ("not_found", spec(depends_on=[bench.name("nobody")])),
+        ("idempotency_conflict", spec(task_id=taken)), ("invalid_request", spec(brief=[])),
+    ):  # fmt: skip
+        with bench.refused(code, known, taken):
+            bench.client.enqueue_batch([*good, fault])
+    for number in (0, 1_001):
+        with bench.refused("invalid_request", known):
+            bench.client.enqueue_batch([spec()] * number)
+    made = bench.client.enqueue_batch(good)
+    assert made[:3] == [known, fresh, fresh]
+    assert (bench.task(made[3]).state, bench.task(made[3]).pending_deps) == ("waiting", 2)
+    assert bench.client.enqueue_batch(good[:3]) == made[:3]
+    assert bench.counts(queue) == {"ready": 2, "waiting": 1}
+    audit(bench)
+
+
+def test_each_submit_of_a_batch_stands_alone(bench: Bench) -> None:
+    """Refused ones leave the others be, and an earlier one counts as stored; all of it can be sent again."""
+    queue = bench.queue(max_attempts=1)
+    for _ in range(4):
+        bench.enqueue(queue)
+    one, two, three, four = bench.client.claim_batch(queue, "worker", 4)
+    keys = [bench.name("k") for _ in range(3)]
+
+    def submit(lease: Lease, key: str, **fields: Any) -> dict[str, Any]:
+        about = {"task_id": lease.task_id, "fencing_token": lease.fencing_token}
+        return {**about, "idempotency_key": key, **fields}
+
+    batch = [
+        submit(one, keys[0], output=1), submit(two, keys[0]), submit(two, keys[1], ok=False, error="no"),
+        submit(one, keys[0], output=2), submit(one, bench.name("k")), submit(three, keys[2], fencing_token=9),
+        submit(three, keys[2], output=3), {**submit(four, bench.name("k")), "task_id": bench.name("nobody")},
+    ]  # fmt: skip
+    results = bench.client.submit_batch(batch)
+    assert [one.code if isinstance(one, TesseraError) else one.state for one in results] == [
+        "done", "idempotency_conflict", "dead", "done", "stale_lease", "stale_lease", "done", "not_found",
+    ]  # fmt: skip
+    stored = {n: results[n] for n in (0, 2, 6)}
+    assert results[3] == replace(stored[0], replayed=True)
+    again = bench.client.submit_batch([batch[n] for n in stored])
+    assert again == [replace(receipt, replayed=True) for receipt in stored.values()]
+    assert bench.counts(queue) == {"done": 2, "dead": 1, "leased": 1}
+    bench.ok(four)
+    audit(bench)
+
+
+def test_a_batch_s_key_returns_its_leases_while_they_live(bench: Bench) -> None:
+    """A batch that is claimed again gives its leases, in their order; ended ones are left out."""
+    queue = bench.queue()
+    for priority in (0, 5, 0, 5, 0):
+        bench.enqueue(queue, priority=priority)
+    key = bench.name("k")
+    leases = bench.client.claim_batch(queue, "worker", 3, idempotency_key=key)
+    assert bench.client.claim_batch(queue, "other", 5, idempotency_key=key) == leases
+    bench.ok(leases[0])
+    assert bench.client.claim_batch(queue, "worker", 3, idempotency_key=key) == leases[1:]
+    assert bench.counts(queue) == {"done": 1, "leased": 2, "ready": 2}
     audit(bench)

@@ -202,6 +202,8 @@ def test_cancelling_a_parent_cancels_its_unfinished_descendants(bench: Bench) ->
     assert bench.counts(queue) == {"done": 1, "cancelled": 4}
     for task_id in (root, branch, ready, grandchild):
         assert bench.story(task_id).count("cancelled") == 1
+    line = bench.last(grandchild, "cancelled")
+    assert (line.worker, line.fencing_token) == (held.worker, held.fencing_token)
     audit(bench)
 
 

@@ -11,7 +11,7 @@ from tessera.library import Tessera
 # Empty answers of the right shape are harder to tell from work than None is.
 ANSWERS: dict[str, Callable[[], Any]] = {
     "enqueue": str, "requeue": str, "split": list, "queues": list, "results": list, "events": list,
-    "keys": list, "reap": int,
+    "keys": list, "reap": int, "enqueue_batch": list, "claim_batch": list, "submit_batch": list,
 }  # fmt: skip
 
 

@@ -132,12 +132,23 @@ class Tessera:
         self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
     ) -> list[models.Lease]:  # fmt: skip
-        """Up to `limit` leases (at most 100) at once; none when nothing is ready."""
-        answer = self._call(
+        """Up to `limit` leases (at most 100) at once; none when nothing is ready. The same idempotency key
+        gives those of its leases that live on.
+        """
+        answer = self.claim_batch_or_wait(
+            queue, worker, limit, kinds, effect_classes, idempotency_key=idempotency_key
+        )
+        return answer.leases if isinstance(answer, models.Leases) else []
+
+    def claim_batch_or_wait(
+        self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
+        effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+    ) -> models.Leases | models.Empty:  # fmt: skip
+        """The same, but an empty answer says when to come back."""
+        return self._call(
             "claim_batch", worker=worker, limit=limit, kinds=_listed(kinds),
             effect_classes=_listed(effect_classes), idempotency_key=idempotency_key, **_one_or_more(queue),
         )  # fmt: skip
-        return answer.leases if isinstance(answer, models.Leases) else []
 
     def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
         """Keep a lease alive, never past its hard deadline."""
@@ -205,11 +216,9 @@ class Tessera:
         """Note what the model lane says of a job. One cancelled under its live lease fails its task."""
         return self._call("update_job", job_id=job_id, status=status, usage=usage, cost_usd=cost_usd)
 
-    def jobs(
-        self, task_id: str | None = None, *, limit: int = 100, after: str | None = None
-    ) -> list[models.Job]:
-        """A page of jobs, oldest first, of one task or of all."""
-        return self._call("jobs", task_id=task_id, limit=limit, after=after).jobs
+    def jobs(self, task_id: str | None = None, *, limit: int = 100, after: str | None = None) -> models.Jobs:
+        """A page of jobs, oldest first, of one task or of all; pass its `next` as `after` for more."""
+        return self._call("jobs", task_id=task_id, limit=limit, after=after)
 
     # Looks
 

@@ -114,8 +114,7 @@ _ROWS: tuple[Row, ...] = (
         jobs.register_job, models.RegisterJob, models.Job, "/v1/jobs", _HOLDER, "jobs register", status=201,
     ),
     Row(
-        jobs.update_job, models.UpdateJob, models.Job, "/v1/jobs/{job_id}", "the key that registered it",
-        "jobs update",
+        jobs.update_job, models.UpdateJob, models.Job, "/v1/jobs/{job_id}", _HOLDER, "jobs update",
     ),
     Row(jobs.jobs, models.ListJobs, models.Jobs, "/v1/jobs", "any key; shows its queues", "jobs list", "GET"),
     Row(reap, Nothing, models.Reaped, "/v1/admin/reap", "admin", "reap"),

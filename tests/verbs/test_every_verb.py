@@ -24,15 +24,21 @@ ASKS: dict[str, dict[str, Any]] = {
     "resume_queue": {"name": "q"},
     "queues": {},
     "enqueue": {"queue": "q", "kind": "k", "brief": {}},
+    "enqueue_batch": {"tasks": [{"queue": "q", "kind": "k", "brief": {}}]},
     "claim": {"queue": "q", "worker": "w"},
+    "claim_batch": {"queue": "q", "worker": "w", "limit": 2},
     "heartbeat": LEASE,
     "submit": {**LEASE, "output": 1, "idempotency_key": "i"},
+    "submit_batch": {"submits": [{**LEASE, "output": 1, "idempotency_key": "i"}]},
     "split": {**LEASE, "children": [{"brief": {}}]},
     "park": {**LEASE, "reason": "r"},
     "release": LEASE,
     "resume": {"task_id": "t", "input": 1},
     "cancel": {"task_id": "t", "reason": "r"},
     "requeue": {"task_id": "t"},
+    "register_job": {**LEASE, "job_id": "j", "model": "m"},
+    "update_job": {"job_id": "j", "status": "completed"},
+    "jobs": {},
     "reap": {},
     "task": {"task_id": "t"},
     "tasks": {},
@@ -58,8 +64,9 @@ OF_ANY_TYPE: list[Any] = [
 
 @pytest.fixture
 def stocked(bench: Bench) -> Bench:
-    """A bench with a task `t` that is leased under its first token."""
+    """A bench with a task `t` that is leased under its first token, and its model job `j`."""
     bench.leased(task_id="t")
+    bench.store.register_job("t", 1, "j", "m")
     return bench
 
 

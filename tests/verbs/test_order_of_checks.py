@@ -17,6 +17,7 @@ LEASE_VERBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "split": ({"children": [{"brief": {}}]}, {"children": [{"brief": []}]}),
     "park": ({"reason": "r"}, {"reason": "é" * 5_000}),
     "release": ({}, {"delay_seconds": -1}),
+    "register_job": ({"job_id": "j", "model": "m"}, {"job_id": "j", "model": ""}),
 }
 
 

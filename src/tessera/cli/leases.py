@@ -13,40 +13,48 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.queue
+@options.queues
 @options.worker
 @options.kinds
 @click.option("--effect", "effect_classes", multiple=True, type=options.EFFECT,
               help="Take only this effect class; may be repeated.")  # fmt: skip
+@click.option("--limit", type=int, metavar="N",
+              help="Take up to N tasks at once, at most 100; the answer is a list.")  # fmt: skip
 @click.option("--wait", "wait_seconds", type=options.Seconds(min=0, max=30), default=0, metavar="SECONDS",
               help="Wait up to 30 seconds for a task. Left out: do not wait.")  # fmt: skip
 @click.option("--idempotency-key", metavar="KEY", help="The same key gives the same lease while it lives.")
 @options.prints
 @options.takes_store
 def claim(
-    store: Tessera, say: Any, queue: str, worker: str, kinds: tuple[str, ...],
-    effect_classes: tuple[str, ...], wait_seconds: float, idempotency_key: str | None,
+    store: Tessera, say: Any, queues: tuple[str, ...], worker: str, kinds: tuple[str, ...],
+    effect_classes: tuple[str, ...], limit: int | None, wait_seconds: float, idempotency_key: str | None,
 ) -> None:  # fmt: skip
-    """Take the next task of a queue. Finding nothing is no failure: it says when to come back.
+    """Take the next task of one or more queues. Finding nothing is no failure: it says when to come back.
+
+    Several queues are served in proportion to their weight.
 
     \b
     Example:
       tessera claim builds --worker w1 --kind compile --wait 20 --json
+      tessera claim builds tests --worker w1 --limit 10
     """
     from tessera import models
     from tessera.cli.waiting import ask_until
 
-    def ask() -> models.Lease | models.Empty:
-        return store.claim_or_wait(
-            queue, worker, kinds or None, effect_classes or None, idempotency_key=idempotency_key
-        )
+    filters = kinds or None, effect_classes or None
 
-    def pause(answer: models.Lease | models.Empty) -> float | None:
+    def ask() -> models.Lease | models.Leases | models.Empty:
+        if limit is None:
+            return store.claim_or_wait(queues, worker, *filters, idempotency_key=idempotency_key)
+        return store.claim_batch_or_wait(queues, worker, limit, *filters, idempotency_key=idempotency_key)
+
+    def pause(answer: models.Lease | models.Leases | models.Empty) -> float | None:
         return answer.retry_after_seconds if isinstance(answer, models.Empty) else None
 
     answer = ask_until(ask, pause, wait_seconds)
     if isinstance(answer, models.Empty):
-        say(answer, wire={"lease": None, "retry_after_seconds": answer.retry_after_seconds})
+        nothing: dict[str, object] = {"lease": None} if limit is None else {"leases": []}
+        say(answer, wire={**nothing, "retry_after_seconds": answer.retry_after_seconds})
     else:
         say(answer)
 

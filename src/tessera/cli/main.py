@@ -12,24 +12,27 @@ import click
 
 from tessera.errors import TesseraError
 
-# heading -> command -> (module of this package that holds it, what it does)
+# heading -> command -> (module of this package that holds it under the same name, what it does)
 COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Queues and tasks": {
         "queues": ("queues", "Define, list, pause and resume queues."),
         "enqueue": ("tasks", "Put a task on a queue."),
+        "enqueue-batch": ("batches", "Put many tasks on queues, all or none."),
         "tasks": ("tasks", "List tasks, show one, read its results, wait for it."),
         "cancel": ("tasks", "End a task and its unfinished descendants."),
         "requeue": ("tasks", "Put a dead task's work on its queue again."),
     },
     "Working": {
         "work": ("work", "Run a command for each task of a queue."),
-        "claim": ("leases", "Take the next task of a queue."),
+        "claim": ("leases", "Take the next task of one or more queues."),
         "heartbeat": ("leases", "Keep a lease alive."),
         "submit": ("leases", "Hand in what came of a lease."),
+        "submit-batch": ("batches", "Hand in what came of many leases, each standing alone."),
         "split": ("leases", "Turn a task into children and let it wait for them."),
         "park": ("leases", "Give a lease back until somebody supplies what is missing."),
         "resume": ("leases", "Supply what a parked task waits for."),
         "release": ("leases", "Give a lease back unharmed."),
+        "jobs": ("jobs", "Note the model jobs of a lease, update and list them."),
     },
     "Watching": {
         "counts": ("looks", "Show how many tasks are in each state."),
@@ -71,7 +74,8 @@ class Commands(click.Group):
         module = self._modules.get(cmd_name)
         if module is None:
             return None
-        command: click.Command = getattr(import_module(f"tessera.cli.{module}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"tessera.cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

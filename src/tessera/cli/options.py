@@ -63,9 +63,9 @@ class Document(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The document as a Python value; anything but one JSON document is wrong usage."""
         try:
-            return json_value(self._text(value))
+            return self._value(self._text(value))
         except OSError as error:
-            self.fail(f"cannot read {value[1:]}: {error.strerror}", param, ctx)
+            self.fail(f"cannot read {error.filename or value}: {error.strerror}", param, ctx)
         except UnicodeDecodeError:
             self.fail("not UTF-8", param, ctx)
         except RecursionError:
@@ -73,32 +73,74 @@ class Document(click.ParamType[Any]):
         except ValueError as error:
             self.fail(f"not JSON: {error}", param, ctx)
 
-    @staticmethod
-    def _text(value: str) -> str:
+    def _text(self, value: str) -> str:
         if value != "-" and not value.startswith("@"):
             return value
-        with click.open_file(value.removeprefix("@"), "rb") as file:
-            return bytes(file.read()).decode()
+        return _content(value.removeprefix("@"))
+
+    def _value(self, text: str) -> Any:
+        return json_value(text)
 
 
-class Seconds(click.FloatRange):
-    """A duration. Infinity and NaN pass every comparison, so they are refused by name."""
+class Documents(Document):
+    """The file (or `-`, standard input) that holds several JSON documents: one array, or one a line."""
 
-    name = "seconds"
+    name = "file"
+
+    def _text(self, value: str) -> str:
+        return _content(value)
+
+    def _value(self, text: str) -> Any:
+        if text.lstrip(" \t\r\n").startswith("["):
+            return json_value(text)
+        lines = enumerate(text.split("\n"), start=1)  # a line feed and no other character ends a line
+        return [_value_of(line, number) for number, line in lines if line.strip(" \t\r")]
+
+
+def _content(name: str) -> str:
+    with click.open_file(name, "rb") as file:
+        return bytes(file.read()).decode()
+
+
+def _value_of(line: str, number: int) -> Any:
+    try:
+        return json_value(line)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from error
+
+
+class Amount(click.FloatRange):
+    """A number of something. Infinity and NaN pass every comparison, so they are refused by name."""
+
+    unit = "things"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The duration as a finite number within the range."""
-        seconds = float(super().convert(value, param, ctx))
-        if not math.isfinite(seconds):
-            self.fail("not a finite number of seconds", param, ctx)
-        return seconds
+        """A finite number within the range."""
+        amount = float(super().convert(value, param, ctx))
+        if not math.isfinite(amount):
+            self.fail(f"not a finite number of {self.unit}", param, ctx)
+        return amount
+
+
+class Seconds(Amount):
+    """A duration."""
+
+    name = unit = "seconds"
+
+
+class Dollars(Amount):
+    """A cost."""
+
+    name = unit = "dollars"
 
 
 DOCUMENT: Final = Document()
+DOCUMENTS: Final = Documents()
 SECONDS: Final = Seconds(min=0)
 EFFECT: Final = click.Choice(EFFECT_CLASSES)
 
 queue = click.argument("queue")
+queues = click.argument("queues", metavar="QUEUE...", nargs=-1, required=True)
 task = click.argument("task_id", metavar="TASK")
 token = click.argument("fencing_token", metavar="TOKEN", type=int)
 worker = click.option("--worker", required=True, metavar="NAME", help="Who works, as the log will show it.")

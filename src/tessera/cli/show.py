@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout
+from tessera.cli import layout, show_many
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
@@ -26,6 +26,13 @@ def show(answer: object) -> None:
 def view(answer: object) -> RenderableType:
     """How an answer looks."""
     raise TypeError(f"no view for {type(answer).__name__}")
+
+
+view.register(models.EnqueuedBatch, show_many.enqueued)
+view.register(models.Leases, show_many.leases)
+view.register(show_many.HandedIn, show_many.handed_in)
+view.register(models.Job, show_many.job)
+view.register(models.Jobs, show_many.jobs)
 
 
 @view.register

@@ -24,7 +24,6 @@ Scope = Literal["admin", "store"]
 Dependencies = Annotated[list[TaskId], Meta(max_length=limits.DEPENDENCIES_PER_TASK_MAX)]
 Delay = Annotated[float, Meta(ge=0, le=limits.DELAY_SECONDS_MAX)]
 Reason = Annotated[str, Meta(max_length=limits.REASON_BYTES_MAX)]
-ErrorText = Annotated[str, Meta(max_length=limits.ERROR_BYTES_MAX)]
 State = Literal["ready", "leased", "waiting", "done", "dead", "cancelled"]
 Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
 

@@ -12,7 +12,6 @@ from tessera.models.base import (
     Delay,
     Document,
     EffectClass,
-    ErrorText,
     IdempotencyKey,
     KnownId,
     Model,
@@ -124,7 +123,7 @@ class Submit(Model, frozen=True):
     fencing_token: Token
     output: Document = NULL
     ok: bool = True
-    error: ErrorText | None = None
+    error: str | None = None  # up to 8 KiB; the verb measures it, so that a long one refuses no whole batch
     idempotency_key: IdempotencyKey | None = None  # required; over HTTP it is a header
 
 

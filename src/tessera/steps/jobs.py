@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tessera.canonical import json_text
-from tessera.rows import Descendant, TaskRow
+from tessera.rows import Descendant, JobRow, TaskRow
+from tessera.states import JOB_RUNNING
 from tessera.storage.port import Transaction
 
 
@@ -19,14 +20,22 @@ def running(tx: Transaction, serials: list[int]) -> dict[int, int]:
     return {row.serial: row.jobs for row in tx.all("jobs_running", serials=json_text(serials))}
 
 
+def running_beside(tx: Transaction, job: JobRow) -> dict[int, int]:
+    """The same for the task of a job that is about to end: that job is left out."""
+    jobs = running(tx, [job.serial]).get(job.serial, 0) - (job.status in JOB_RUNNING)
+    return {job.serial: jobs} if jobs else {}
+
+
 def ask_to_stop(
     tx: Transaction, jobs: Mapping[int, int], tasks: Mapping[int, TaskRow | Descendant], key_id: str | None
 ) -> None:
-    """Mark the running jobs of these tasks `cancel_requested`; one event a task."""
+    """Mark the running jobs of these tasks `cancel_requested`; one event a task, which names the lease that
+    has ended.
+    """
     if not jobs:
         return
     tx.write("stop_jobs", serials=json_text(sorted(jobs)), now=tx.now)
     for serial, number in jobs.items():
         task = tasks[serial]
-        data = json_text({"jobs": number})
-        tx.event("jobs_cancel_requested", task.queue, task.task_id, key_id=key_id, data=data)
+        token, data = task.fencing_token or None, json_text({"jobs": number})
+        tx.event("jobs_cancel_requested", task.queue, task.task_id, task.worker, token, key_id, data)

@@ -70,10 +70,11 @@ def _settle(tx: Transaction, runtime: Runtime, due: list[TaskRow]) -> int:
         tx.write("promote_tasks", serials=json_text(startable))
         tx.ready(due[-1].queue)
     for failure in lapsed:
-        holder = failure.before.key_id
-        journal.note(tx, "lease_lapsed", failure.before, holder)
+        task, holder = failure.before, failure.before.key_id
+        journal.note(tx, "lease_lapsed", task, holder)
         failures.write(tx, failure, holder)
-    jobs.ask_to_stop(tx, running, {one.before.serial: one.before for one in lapsed}, None)
+        if task.serial in running:
+            jobs.ask_to_stop(tx, {task.serial: running[task.serial]}, {task.serial: task}, holder)
     for task in due:
         if task.state == WAITING:
             answer = dict(serial=task.serial, park=task.parks, key_id=None, now=tx.now)

@@ -71,10 +71,10 @@ class Heads:
     def remember(self, caller: Caller, ask: Claim, picks: list[Pick]) -> None:
         """Note what a claim with an idempotency key has got."""
         if ask.idempotency_key is not None:
-            self._keyed[caller.key_id, ask.idempotency_key] = picks
+            self._keyed.setdefault((caller.key_id, ask.idempotency_key), []).extend(picks)
 
     def remembered(self, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:
-        """The leases that a claim before this one got from these queues under the same key."""
+        """The leases that claims before this one got from these queues under the same key."""
         numbers = {queue.queue for queue in queues}
         picks = self._keyed.get((caller.key_id, claim_key), [])
         return [_lease(pick) for pick in picks if pick.queue.queue in numbers]
@@ -131,7 +131,7 @@ def _decide(
     for queue in queues:
         lapses.settled(tx, queue)
     if (key := ask.idempotency_key) is not None:
-        same = heads.remembered(caller, queues, key) or _same_leases(tx, caller, queues, key)
+        same = _same_leases(tx, caller, queues, key) + heads.remembered(caller, queues, key)
         if same:
             return same
     picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
@@ -199,7 +199,9 @@ def _text(names: Sequence[object] | None) -> str | None:
 
 
 def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:
-    """The live leases that this key claimed before: an answer that got lost costs no attempt."""
+    """The live leases that this key claimed before, in the order of a claim: an answer that got lost costs no
+    attempt.
+    """
     numbered = {queue.queue: queue for queue in queues}
     held: list[TaskRow] = tx.all(
         "tasks_claimed_under",
@@ -209,7 +211,7 @@ def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_
     )
     return [
         leases.shown(numbered[task.queue], task, leases.luggage(tx, task, briefs.for_holder(tx, task)))
-        for task in held
+        for task in sorted(held, key=lambda task: (-task.priority, task.created_at, task.task_id))
         if task.expires_at is not None and tx.now < task.expires_at
     ]
 

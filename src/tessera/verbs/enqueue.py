@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera.canonical import json_text
-from tessera.errors import Forbidden, IdempotencyConflict, NotFound
-from tessera.limits import SECOND_US
+from tessera.errors import Forbidden, IdempotencyConflict, NotFound, TesseraError
+from tessera.limits import DETAIL_CHARS_MAX, SECOND_US
 from tessera.models import Enqueued, EnqueuedBatch, TaskBatch, TaskSpec
 from tessera.names import EFFECT_RANK
 from tessera.rows import NamedTask
@@ -21,33 +21,41 @@ from tessera.storage.port import Transaction
 
 def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) -> Enqueued:
     """Add a task, ready or waiting for its dependencies. An id that exists in this queue changes nothing."""
-    (task_id,) = _enqueue(tx, runtime, caller, [ask])
+    (task_id,) = _enqueue(tx, runtime, caller, [ask], [""])
     return Enqueued(task_id=task_id)
 
 
 def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
-    """Add several tasks, all or none. A later one may depend on an earlier one by its id."""
-    return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks))
+    """Add several tasks, all or none. A later one may depend on an earlier one by its id. A refusal names the
+    one it is about by its place, counted from 0.
+    """
+    places = [f"tasks[{index}]: " for index in range(len(ask.tasks))]
+    return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places))
 
 
-def _enqueue(tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
+def _enqueue(
+    tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec], places: Sequence[str]
+) -> list[str]:
     known = _known(tx, specs)
     new: list[NewTask] = []
+    said: dict[str, dict[str, object]] = {}
     task_ids: list[str] = []
-    for spec in specs:
-        task = _planned(tx, runtime, caller, spec, known)
+    for spec, place in zip(specs, places, strict=True):
+        try:
+            task = _planned(tx, runtime, caller, spec, known)
+        except TesseraError as refusal:
+            raise type(refusal)(f"{place}{refusal.detail}"[:DETAIL_CHARS_MAX]) from refusal
         if isinstance(task, NewTask):
             new.append(task)
             known[task.task_id] = NamedTask(0, task.task_id, task.queue, task.state, spec.queue)
+            if spec.traceparent:
+                said[task.task_id] = {"traceparent": spec.traceparent}
         task_ids.append(task.task_id)
     lanes = tasks.missing_lanes(tx, {(task.queue, task.kind, task.effect) for task in new})
     runtime.reach("enqueue.read")
 
     tasks.add_lanes(tx, lanes)
-    traces = {id_: spec.traceparent for id_, spec in zip(task_ids, specs, strict=True) if spec.traceparent}
-    tasks.add_all(
-        tx, new, "enqueued", caller.key_id, {id_: {"traceparent": one} for id_, one in traces.items()}
-    )
+    tasks.add_all(tx, new, "enqueued", caller.key_id, said)
     runtime.reach("enqueue.written")
     return task_ids
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tessera.canonical import canonical, json_text
-from tessera.errors import IdempotencyConflict, InvalidRequest, InvalidState, NotFound, ScopeDenied
+from tessera.errors import IdempotencyConflict, InvalidRequest, InvalidState, NotFound
 from tessera.limits import USAGE_BYTES_MAX
 from tessera.models import NULL, Job, Jobs, ListJobs, Raw, RegisterJob, UpdateJob
 from tessera.rows import JobRow, TaskRow
@@ -29,16 +29,18 @@ def register_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: Registe
     """Note a job under the live lease. The same job again is answered as it is; with other particulars it is
     a conflict.
     """
+    task = tasks.known(tx, ask.task_id)
+    grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     known: JobRow | None = tx.one("job_named", job_id=ask.job_id)
     if known is not None:
-        return _same_job(tx, caller, known, ask)
-    task, _ = leases.held(tx, caller, ask.task_id, ask.fencing_token)
+        return _same_job(caller, known, ask)
+    leases.is_live(tx, caller, task, ask.fencing_token)
     job = JobRow(
         job=0,  # the database numbers it
         job_id=ask.job_id,
         serial=task.serial,
         fencing_token=ask.fencing_token,
-        key_id=caller.key_id,
+        key_id=task.key_id,  # whoever claimed speaks of the job, also when the owner registered it
         model=ask.model,
         status="queued",
         usage="{}",
@@ -51,7 +53,7 @@ def register_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: Registe
     runtime.reach("register_job.read")
 
     tx.save("insert_job", job)
-    _note(tx, caller, "job_registered", job, status=job.status)
+    _note(tx, caller, "job_registered", job, task, job.status)
     runtime.reach("register_job.written")
     return _shown(job)
 
@@ -69,9 +71,10 @@ def update_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: UpdateJob
     task: TaskRow = tx.one("task_numbered", serial=job.serial)
     failure = None
     others: dict[int, int] = {}
-    if status == "cancelled" and job.status != status and _holds_lease(tx, job, task):
+    if status == "cancelled" and job.status != status and _of_lease(job, task):
+        _refuse_overdue(tx, task)
         failure = failures.foreseen(tx, runtime, task, CANCELLED)
-        others = steps.running(tx, [task.serial])
+        others = steps.running_beside(tx, job)
     waiters = resolve.awaiting(tx, [failure.after] if failure and failure.after.state == DEAD else [])
     runtime.reach("update_job.read")
 
@@ -81,11 +84,10 @@ def update_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: UpdateJob
         cost_usd=job.cost_usd if ask.cost_usd is None else ask.cost_usd,
     )
     tx.write("update_job", job_id=job.job_id, read_status=job.status, now=tx.now, **after)
-    _note(tx, caller, "job_updated", job, status=status)
+    _note(tx, caller, "job_updated", job, task, status)
     if failure is not None:
         failures.write(tx, failure, caller.key_id)
-        if others.get(task.serial, 0) > (job.status in ("queued", "in_progress")):
-            steps.ask_to_stop(tx, others, {task.serial: task}, caller.key_id)
+        steps.ask_to_stop(tx, others, {task.serial: task}, caller.key_id)
         resolve.release(tx, waiters)
     runtime.reach("update_job.written")
     return _shown(job, updated_at=tx.now, **after)
@@ -112,18 +114,16 @@ def _known(tx: Transaction, job_id: str) -> JobRow:
 
 
 def _owns(tx: Transaction, caller: Caller, job: JobRow) -> None:
-    """Only the key that registered a job may speak of it; the owner stands above."""
-    queue = tx.one("queue_numbered", queue=job.queue)
-    grants.covers_queue(caller, queue.name)
-    if caller.key_id is not None and caller.key_id != job.key_id:
-        raise ScopeDenied("another key registered this job")
+    """Only the key that claimed may speak of a job; the owner stands above."""
+    grants.covers_queue(caller, tx.one("queue_numbered", queue=job.queue).name)
+    grants.owns_lease(caller, job.key_id)
 
 
-def _same_job(tx: Transaction, caller: Caller, known: JobRow, ask: RegisterJob) -> Job:
-    _owns(tx, caller, known)
+def _same_job(caller: Caller, known: JobRow, ask: RegisterJob) -> Job:
     asked = (ask.task_id, ask.fencing_token, ask.model)
     if asked != (known.task_id, known.fencing_token, known.model):
         raise IdempotencyConflict("the job id is in use with other particulars: choose another")
+    grants.owns_lease(caller, known.key_id)
     return _shown(known)
 
 
@@ -136,19 +136,23 @@ def _next_status(job: JobRow, asked: str | None) -> str:
     return asked if asked in JOB_ENDED or job.status != CANCEL_REQUESTED else CANCEL_REQUESTED
 
 
-def _holds_lease(tx: Transaction, job: JobRow, task: TaskRow) -> bool:
-    """Whether the job's lease is the task's live one. One that has just lapsed is settled first."""
-    if task.state != LEASED or task.fencing_token != job.fencing_token:
-        return False
+def _of_lease(job: JobRow, task: TaskRow) -> bool:
+    """Whether the lease that the job was registered under is the one that the task is held by."""
+    return task.state == LEASED and task.fencing_token == job.fencing_token
+
+
+def _refuse_overdue(tx: Transaction, task: TaskRow) -> None:
+    """A lease that has just lapsed is settled first."""
     assert task.expires_at is not None
     if tx.now >= task.expires_at:
         raise Overdue(partial(lapses.settle_task, task.serial))
-    return True
 
 
-def _note(tx: Transaction, caller: Caller, event: str, job: JobRow, **data: object) -> None:
-    text = json_text({"job_id": job.job_id, **data})
-    tx.event(event, job.queue, job.task_id, None, job.fencing_token, caller.key_id, text)
+def _note(tx: Transaction, caller: Caller, event: str, job: JobRow, task: TaskRow, status: str) -> None:
+    """One line about a job, under its lease's token; the worker is named while that lease is out."""
+    worker = task.worker if _of_lease(job, task) else None
+    data = json_text({"job_id": job.job_id, "status": status})
+    tx.event(event, job.queue, job.task_id, worker, job.fencing_token, caller.key_id, data)
 
 
 def _shown(job: JobRow, **after: Any) -> Job:

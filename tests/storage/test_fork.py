@@ -1,0 +1,211 @@
+"""A process that forks: the child may not use its parent's store, and does it no harm."""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import tessera
+from tessera.errors import TesseraError
+from tessera.library import Tessera
+
+PATIENCE_SECONDS = 20  # with a child that says nothing
+
+
+class Child:
+    """A forked child that does one thing, says what came of it, and ends without running anything else of
+    this process. What it is sent, the act can wait for.
+    """
+
+    def __init__(self, act: Callable[[Callable[[], None]], str]) -> None:
+        self._hears, child_says = os.pipe()
+        child_hears, self._says = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is the point
+            self._pid = os.fork()
+        if self._pid == 0:
+            said = "nothing"
+            try:
+                said = act(lambda: os.read(child_hears, 1) and None)
+            except BaseException as error:
+                said = f"{type(error).__name__}: {error}"
+            finally:
+                os.write(child_says, f"{said}\n".encode())
+                os._exit(0)
+        os.close(child_says)
+        os.close(child_hears)
+
+    def tell(self) -> None:
+        """Let the act go on that waits."""
+        os.write(self._says, b"!")
+
+    def said(self) -> str:
+        """What came of its act; the child has ended. One that hangs is killed."""
+        text = b""
+        while not text.endswith(b"\n"):
+            ready, _, _ = select.select([self._hears], [], [], PATIENCE_SECONDS)
+            if not ready:
+                os.kill(self._pid, signal.SIGKILL)
+            if not (piece := os.read(self._hears, 65_536)):
+                break
+            text += piece
+        os.waitpid(self._pid, 0)
+        os.close(self._hears)
+        os.close(self._says)
+        return text.decode().strip() or "the child hung"
+
+
+def put(store: Tessera, number: int = 1) -> str:
+    """Some tasks more."""
+    store.enqueue_batch([{"queue": "q", "kind": "k", "brief": {}}] * number)
+    return "put"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """The file of a store with the queue `q` and one task."""
+    path = str(tmp_path / "store.db")
+    with tessera.open(path) as store:
+        store.define_queue("q")
+        put(store)
+    return path
+
+
+def holds(path: str, number: int) -> None:
+    """The file is whole, and holds so many ready tasks, counted and recounted."""
+    with closing(apsw.Connection(path)) as file:
+        assert file.execute("pragma integrity_check").get == "ok"
+    with tessera.open(path) as store:
+        counts = store.counts(recount=True)
+        assert (counts.agree, counts.queues["q"].ready) == (True, number)
+        assert len([line for line in store.events(limit=10_000) if line.type == "enqueued"]) == number
+
+
+ACTS: dict[str, Callable[[Tessera], object]] = {
+    "verb": lambda store: put(store),
+    "look": lambda store: store.counts(),
+    "key": lambda store: store.as_key("secret").queues(),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
+def test_a_child_is_refused_its_parent_s_store(path: str, act: str, used: bool) -> None:
+    """Verbs, looks and keys answer `unavailable`, definitely undone, and say what to do; at once, however
+    often.
+    """
+    with tessera.open(path) as store:
+        if used:
+            put(store), store.counts()
+
+        def refusals(_wait: object) -> str:
+            found = []
+            for _ in range(3):
+                with pytest.raises(TesseraError) as caught:
+                    ACTS[act](store)
+                found.append(f"{caught.value.code}, {caught.value.definite}: {caught.value.detail}")
+            (said,) = set(found)
+            return said
+
+        assert Child(refusals).said() == (
+            "unavailable, True: a forked process cannot use its parent's store: "
+            "open the store again in the child"
+        )
+        put(store)
+    holds(path, 2 + used)
+
+
+def test_a_child_lets_go_of_its_parent_s_store(path: str) -> None:
+    """Closing it in the child, or forgetting it, changes nothing for the parent."""
+    store = tessera.open(path)
+    put(store), store.counts()
+
+    def lets_go(_wait: object) -> str:
+        nonlocal store
+        store.close()
+        store.close()
+        store = None
+        gc.collect()
+        return "let go"
+
+    assert Child(lets_go).said() == "let go"
+    put(store), store.counts()
+    store.close()
+    holds(path, 3)
+
+
+def test_a_child_opens_the_store_anew(path: str) -> None:
+    """While the parent goes on, a child that opens the store again works in it; each sees what the other
+    does, and nothing is lost.
+    """
+    with tessera.open(path) as store:
+        put(store), store.counts()
+
+        def works(wait: Callable[[], None]) -> str:
+            with tessera.open(path) as own:
+                put(own, 10)
+                wait()
+                seen = own.counts().queues["q"].ready
+                put(own, 100)
+                return f"saw {seen}"
+
+        child = Child(works)
+        put(store, 1_000)
+        child.tell()
+        for _ in range(50):
+            put(store)
+        assert child.said() in [f"saw {1_012 + n}" for n in range(51)]
+        assert store.counts().queues["q"].ready == 1_162
+        put(store)
+    holds(path, 1_163)
+
+
+def test_a_child_and_its_child(path: str) -> None:
+    """What a child has opened is its own child's as little as anybody's."""
+    with tessera.open(path) as store:
+
+        def forks_again(_wait: object) -> str:
+            with tessera.open(path) as own:
+                put(own)
+                inner = Child(lambda _: put(own)).said()
+                put(own)
+                return inner
+
+        assert Child(forks_again).said().startswith("Unavailable: a forked process cannot use")
+        put(store)
+    holds(path, 4)
+
+
+def test_a_fork_in_the_middle_of_work(path: str) -> None:
+    """While other threads run verbs and look, a child is still refused at once rather than left waiting for a
+    lock that nobody will ever release; and the threads notice nothing.
+    """
+    with tessera.open(path) as store:
+        done = threading.Event()
+        made = [0] * 4
+
+        def work(number: int) -> None:
+            while not done.is_set():
+                put(store)
+                made[number] += 1
+                store.counts()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        said = {Child(lambda _: put(store)).said() for _ in range(20)}
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert all(one.startswith("Unavailable: a forked process cannot use") for one in said), said
+    holds(path, 1 + sum(made))
