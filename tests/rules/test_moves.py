@@ -175,7 +175,10 @@ def test_unreadable() -> None:
 def test_a_new_task(given: dict[str, Any], state: int, reason: int | None, due: int | None) -> None:
     """A task begins ready or waiting by what it depends on, and is due by its delay only once it is ready."""
     task = moves.NewTask(
-        **{**dict(task_id="t", queue=1, kind="k", effect=0, priority=0, brief="{}", now=NOW), **given}
+        **{
+            **dict(task_id="t", queue=1, kind="k", effect=0, priority=0, brief="{}", sha256="", now=NOW),
+            **given,
+        }
     )
     assert (task.state, task.wait_reason, task.due) == (state, reason, due)
     assert task.dependencies == len(given.get("depends_on", ()))

@@ -47,6 +47,7 @@ class Heads:
         ] = {}  # a line's first tasks; whether these are all
         self._taken: set[int] = set()
         self._keyed: dict[tuple[str | None, str], list[Pick]] = {}
+        self._due: dict[int, int] = {}
 
     def first(self, line: Line, caller: Caller, ask: Claim) -> list[TaskRow]:
         """The tasks that a claim may have of a line: those before the others that no claim has taken. A line
@@ -68,16 +69,24 @@ class Heads:
         """Hand a task out."""
         self._taken.add(task.serial)
 
-    def remember(self, caller: Caller, ask: Claim, picks: list[Pick]) -> None:
-        """Note what a claim with an idempotency key has got."""
+    def add(self, caller: Caller, ask: Claim, picks: list[Pick]) -> None:
+        """Note what a claim has got: for claims after it under the same key, and for when it falls due."""
         if ask.idempotency_key is not None:
             self._keyed.setdefault((caller.key_id, ask.idempotency_key), []).extend(picks)
+        for pick in picks:
+            assert pick.after.expires_at is not None
+            queue, at = pick.queue.queue, pick.after.expires_at
+            self._due[queue] = min(at, self._due.get(queue, at))
 
-    def remembered(self, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:
-        """The leases that claims before this one got from these queues under the same key."""
+    def under(self, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Pick]:
+        """What claims before this one got from these queues under the same key."""
         numbers = {queue.queue for queue in queues}
         picks = self._keyed.get((caller.key_id, claim_key), [])
-        return [_lease(pick) for pick in picks if pick.queue.queue in numbers]
+        return [pick for pick in picks if pick.queue.queue in numbers]
+
+    def due(self, queue: QueueRow) -> int | None:
+        """When the first lease of the claims before this one lapses."""
+        return self._due.get(queue.queue)
 
     def _look(self, line: Line, wanted: int) -> None:
         """Read a line so far that `wanted` tasks of it are free, if there are so many."""
@@ -131,13 +140,13 @@ def _decide(
     for queue in queues:
         lapses.settled(tx, queue)
     if (key := ask.idempotency_key) is not None:
-        same = _same_leases(tx, caller, queues, key) + heads.remembered(caller, queues, key)
+        same = _same_leases(tx, caller, queues, key, heads)
         if same:
             return same
     picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
     picks = [_pick(tx, caller, ask, task, queue) for task, queue in picked]
-    heads.remember(caller, ask, picks)
-    return picks or _empty(tx, queues)
+    heads.add(caller, ask, picks)
+    return picks or _empty(tx, queues, heads)
 
 
 def _picked(
@@ -198,10 +207,10 @@ def _text(names: Sequence[object] | None) -> str | None:
     return None if names is None else json_text(names)
 
 
-def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_key: str) -> list[Lease]:
-    """The live leases that this key claimed before, in the order of a claim: an answer that got lost costs no
-    attempt.
-    """
+def _same_leases(
+    tx: Transaction, caller: Caller, queues: list[QueueRow], claim_key: str, heads: Heads
+) -> list[Lease]:
+    """The live leases that this key claimed before: an answer that got lost costs no attempt."""
     numbered = {queue.queue: queue for queue in queues}
     held: list[TaskRow] = tx.all(
         "tasks_claimed_under",
@@ -209,18 +218,19 @@ def _same_leases(tx: Transaction, caller: Caller, queues: list[QueueRow], claim_
         key_id=caller.key_id,
         queues=json_text(list(numbered)),
     )
-    return [
-        leases.shown(numbered[task.queue], task, leases.luggage(tx, task, briefs.for_holder(tx, task)))
-        for task in sorted(held, key=lambda task: (-task.priority, task.created_at, task.task_id))
-        if task.expires_at is not None and tx.now < task.expires_at
-    ]
+    found = {pick.after.serial: _lease(pick) for pick in heads.under(caller, queues, claim_key)}
+    for task in held:
+        if task.expires_at is not None and tx.now < task.expires_at:
+            luggage = leases.luggage(tx, task, briefs.for_holder(tx, task))
+            found[task.serial] = leases.shown(numbered[task.queue], task, luggage)
+    return [found[serial] for serial in sorted(found)]
 
 
-def _empty(tx: Transaction, queues: list[QueueRow]) -> Empty:
+def _empty(tx: Transaction, queues: list[QueueRow], heads: Heads) -> Empty:
     """Come back when the next thing falls due, at the latest in half a minute."""
     seconds = RETRY_AFTER_SECONDS_MAX
     for queue in queues:
-        earliest = tx.one("earliest_due", queue=queue.queue).value
-        if earliest is not None:
-            seconds = min(seconds, -((tx.now - earliest) // SECOND_US))
+        for due in (tx.one("earliest_due", queue=queue.queue).value, heads.due(queue)):
+            if due is not None:
+                seconds = min(seconds, -((tx.now - due) // SECOND_US))
     return Empty(retry_after_seconds=max(1, seconds))
