@@ -119,13 +119,15 @@ class Bench:
 
     def seq(self) -> int:
         """Where the log ends."""
-        log = self.store.events(limit=10_000)
-        return log[-1].seq if log else 0
+        return max((line.seq for line in self.log()), default=0)
 
     def log(self, after: int = 0, task_id: str | None = None) -> list[Event]:
         """The log's lines after a `seq`, of one task if named."""
-        lines = self.store.events(after=after, limit=10_000)
-        return [line for line in lines if task_id is None or line.task_id == task_id]
+        lines: list[Event] = []
+        while page := self.store.events(after=after, limit=10_000):
+            lines += [line for line in page if task_id is None or line.task_id == task_id]
+            after = page[-1].seq
+        return lines
 
     def story(self, task_id: str) -> list[str]:
         """What happened to a task, in order."""

@@ -7,6 +7,8 @@ import pytest
 from verbs.bench import LAPSE, Bench
 from verbs.refusals import refused, refused_after_lapse
 
+from tessera.errors import StaleLease
+
 VERBS = ("heartbeat",)
 
 
@@ -89,6 +91,30 @@ def test_live_to_the_last_microsecond(long: Bench) -> None:
     task = long.store.task(lease.task_id)
     assert (task.state, task.failures, task.last_error) == ("ready", 1, "lease lapsed")
     refused(long, "stale_lease", long.store.heartbeat, lease.task_id, 1)
+
+
+def test_a_clock_that_is_set_back(long: Bench) -> None:
+    """A wall clock that steps back neither revives a lapsed lease nor lengthens a live one, also not after a
+    restart.
+    """
+    lapsed, live = long.leased(), long.leased()
+    long.world.pass_seconds(2)
+    beat = long.store.heartbeat(live.task_id, 1)
+    long.world.pass_seconds(-3_600)
+    assert long.store.heartbeat(live.task_id, 1).expires_at == beat.expires_at
+    long.world.pass_seconds(1)
+    with pytest.raises(StaleLease):
+        long.store.heartbeat(lapsed.task_id, 1)
+    long.world.pass_seconds(-3_600)
+    store = long.reopened()
+    refused(long, "stale_lease", store.heartbeat, lapsed.task_id, 1)
+    assert store.heartbeat(live.task_id, 1).hard_expires_at == live.hard_expires_at
+    long.world.pass_seconds(2.999999)
+    store.heartbeat(live.task_id, 1)
+    long.world.pass_seconds(3)
+    with pytest.raises(StaleLease):
+        store.heartbeat(live.task_id, 1)
+    assert store.task(live.task_id).failures == store.task(lapsed.task_id).failures == 1
 
 
 def test_a_guessed_token(bench: Bench) -> None:
