@@ -159,7 +159,7 @@ class Checks:
         assert {name: dict(zip(STATES, tally, strict=True)) for name, *tally in rows} == oracle.counts()
 
     def _log(self, oracle: Oracle) -> None:
-        """New lines follow without a gap, tell each task's story as the oracle does, and give nothing away."""
+        """New lines follow without a gap, tell each task's story as the oracle does, give nothing away."""
         rows = self._rows(
             "select seq, at, type, name, task_id, worker, fencing_token, data from events "
             "left join queues using (queue) where seq > ? order by seq",
