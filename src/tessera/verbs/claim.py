@@ -218,12 +218,18 @@ def _same_leases(
         key_id=caller.key_id,
         queues=json_text(list(numbered)),
     )
-    found = {pick.after.serial: _lease(pick) for pick in heads.under(caller, queues, claim_key)}
+    found = {pick.after.serial: (pick.after, _lease(pick)) for pick in heads.under(caller, queues, claim_key)}
     for task in held:
         if task.expires_at is not None and tx.now < task.expires_at:
             luggage = leases.luggage(tx, task, briefs.for_holder(tx, task))
-            found[task.serial] = leases.shown(numbered[task.queue], task, luggage)
-    return [found[serial] for serial in sorted(found)]
+            found[task.serial] = task, leases.shown(numbered[task.queue], task, luggage)
+    in_order = sorted(found.values(), key=lambda one: _order(one[0]))
+    return [lease for _, lease in in_order]
+
+
+def _order(task: TaskRow) -> tuple[object, ...]:
+    """The order in which leases were claimed: by time, and within one claim as tasks go."""
+    return task.claimed_at, -task.priority, task.created_at, task.task_id
 
 
 def _empty(tx: Transaction, queues: list[QueueRow], heads: Heads) -> Empty:
