@@ -268,8 +268,8 @@ class Writer:
 
     def close(self) -> None:
         """Let go of the file."""
-        self.connection.close()
         self.wal.close()
+        self.connection.close()
 
     def _flush(self) -> None:
         """What the transaction has gathered, once."""

@@ -12,6 +12,7 @@ import os
 import threading
 from pathlib import Path
 
+from tessera.errors import Unavailable
 from tessera.runtime import Runtime
 
 log = logging.getLogger("tessera.storage")
@@ -24,7 +25,7 @@ class Wal:
 
     def __init__(self, path: str, runtime: Runtime) -> None:
         """The store is open, so its log exists. That its name is in its folder must be durable too."""
-        self._fd = os.open(f"{path}-wal", os.O_RDWR)
+        self._fd: int | None = os.open(f"{path}-wal", os.O_RDWR)
         self._reach = runtime.reach
         self._lock = threading.Lock()
         self._numbering = threading.Lock()  # apart, so that nobody waits for a sync to get a number
@@ -48,15 +49,24 @@ class Wal:
             return
         with self._lock:
             if self.synced < number:
+                if self._fd is None:
+                    raise Unavailable("the store is closed")
                 target = self.committed
                 self._sync()
                 self.synced = target
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._fd)
+        """Let go of the file once all that was committed is on disk: threads that wait for it find it there,
+        and none of them syncs a file that is closed, or another one that has got its number since.
+        """
+        self.cover(self.committed)
+        with self._lock:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
 
     def _sync(self) -> None:
+        assert self._fd is not None
         try:
             fdatasync(self._fd)
         except OSError:
