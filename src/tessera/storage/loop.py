@@ -59,6 +59,10 @@ class LoopEngine:
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the writer, in a thread."""
+        if self._closed:
+            future: asyncio.Future[Any] = self._loop.create_future()
+            future.set_exception(Unavailable("the store is closed", definite=True))
+            return future
         return self._loop.run_in_executor(self._pool, self._readers.read, look, *args)
 
     def close(self) -> None:
