@@ -34,6 +34,7 @@ BANNED = {
         "readers.py",
         "migrate.py",
         "checkpoints.py",
+        "forks.py",
     ),
     r"\b(?i:select|update|delete|insert) .*\b(from|set|into)\b": (
         "connection.py",

@@ -4,91 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
-import select
-import signal
 import threading
-import warnings
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
+from storage.forked import Child, holds, make_store, put
 
 import tessera
 from tessera.errors import TesseraError
 from tessera.library import Tessera
 
-PATIENCE_SECONDS = 20  # with a child that says nothing
-
-
-class Child:
-    """A forked child that does one thing, says what came of it, and ends without running anything else of
-    this process. What it is sent, the act can wait for.
-    """
-
-    def __init__(self, act: Callable[[Callable[[], None]], str]) -> None:
-        self._hears, child_says = os.pipe()
-        child_hears, self._says = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is the point
-            self._pid = os.fork()
-        if self._pid == 0:
-            said = "nothing"
-            try:
-                said = act(lambda: os.read(child_hears, 1) and None)
-            except BaseException as error:
-                said = f"{type(error).__name__}: {error}"
-            finally:
-                os.write(child_says, f"{said}\n".encode())
-                os._exit(0)
-        os.close(child_says)
-        os.close(child_hears)
-
-    def tell(self) -> None:
-        """Let the act go on that waits."""
-        os.write(self._says, b"!")
-
-    def said(self) -> str:
-        """What came of its act; the child has ended. One that hangs is killed."""
-        text = b""
-        while not text.endswith(b"\n"):
-            ready, _, _ = select.select([self._hears], [], [], PATIENCE_SECONDS)
-            if not ready:
-                os.kill(self._pid, signal.SIGKILL)
-            if not (piece := os.read(self._hears, 65_536)):
-                break
-            text += piece
-        os.waitpid(self._pid, 0)
-        os.close(self._hears)
-        os.close(self._says)
-        return text.decode().strip() or "the child hung"
-
-
-def put(store: Tessera, number: int = 1) -> str:
-    """Some tasks more."""
-    store.enqueue_batch([{"queue": "q", "kind": "k", "brief": {}}] * number)
-    return "put"
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """The file of a store with the queue `q` and one task."""
-    path = str(tmp_path / "store.db")
-    with tessera.open(path) as store:
-        store.define_queue("q")
-        put(store)
-    return path
-
-
-def holds(path: str, number: int) -> None:
-    """The file is whole, and holds so many ready tasks, counted and recounted."""
-    with closing(apsw.Connection(path)) as file:
-        assert file.execute("pragma integrity_check").get == "ok"
-    with tessera.open(path) as store:
-        counts = store.counts(recount=True)
-        assert (counts.agree, counts.queues["q"].ready) == (True, number)
-        assert len([line for line in store.events(limit=10_000) if line.type == "enqueued"]) == number
+    return make_store(str(tmp_path / "store.db"))
 
 
 ACTS: dict[str, Callable[[Tessera], object]] = {
@@ -168,6 +99,36 @@ def test_a_child_opens_the_store_anew(path: str) -> None:
         assert store.counts().queues["q"].ready == 1_162
         put(store)
     holds(path, 1_163)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["closed", "opened again"])
+def test_a_child_outlives_its_parent_s_store(path: str, again: bool) -> None:
+    """When the parent closes its store while the child's is open, and perhaps opens it again, the child's
+    work goes on and all of it is kept: the one is not mistaken for the other.
+    """
+    store = tessera.open(path)
+    put(store), store.counts()
+    hears, says = os.pipe()
+
+    def works(wait: Callable[[], None]) -> str:
+        with tessera.open(path) as own:
+            put(own), own.counts()
+            os.write(says, b"!")
+            wait()
+            put(own, 10)
+            return f"saw {own.counts().queues['q'].ready}"
+
+    child = Child(works)
+    os.read(hears, 1)
+    store.close()
+    if again:
+        store = tessera.open(path)
+        put(store, 100)
+    child.tell()
+    assert child.said() == f"saw {113 if again else 13}"
+    store.close()
+    os.close(hears), os.close(says)
+    holds(path, 113 if again else 13)
 
 
 def test_a_child_and_its_child(path: str) -> None:

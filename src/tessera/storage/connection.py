@@ -6,6 +6,7 @@ import apsw
 
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import BUSY_SECONDS_MAX, CHECKPOINT_PAGES, LOST_RACES_MAX
+from tessera.storage.forks import refuse_barred
 
 _SAID_OF: dict[type[Exception], str] = {
     apsw.BusyError: f"another process has held the store's lock for {BUSY_SECONDS_MAX} seconds; try again",
@@ -24,6 +25,7 @@ class Busy(Unavailable):
 
 def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     """A connection set up as measured in docs/performance.md: WAL, syncs of our own, stable plans."""
+    refuse_barred(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
     connection = apsw.Connection(path, flags=flags, statementcachesize=512)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind

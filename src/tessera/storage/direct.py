@@ -7,17 +7,17 @@ together share a sync.
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import deque
 from typing import Any
 
 from tessera.errors import TesseraError, Unavailable
+from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
+from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
 from tessera.storage.port import Answer, Verb
-from tessera.storage.readers import Readers
+from tessera.storage.readers import Reader, Readers
 from tessera.storage.sqlite import AGAIN, Job, Writer
 
 
@@ -44,12 +44,15 @@ class DirectEngine:
     """Verbs from any thread, answered once they are on disk."""
 
     def __init__(self, path: str, runtime: Runtime) -> None:
+        self._path = path
         self._writer = Writer(path, runtime)
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
         self._backlog: deque[Job] = deque()
         self._lock = threading.Lock()
         self._refusal: str | None = None  # why no verb runs any more
-        _OPEN.add(self)
+        self._stands = False  # while the process forks: whether the lock is ours
+        self._held: list[Reader | None] = []  # and the readers that are
+        watch(self)
 
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run a verb, here and now. The answer is there when this returns."""
@@ -75,11 +78,30 @@ class DirectEngine:
                 self._readers.close()
                 self._writer.close()
 
+    def stand_still(self) -> None:
+        """Before a fork: from here on no thread of this process is inside SQLite, unless it stays too
+        long or is the one that forks.
+        """
+        self._stands = self._lock.acquire(timeout=LOOK_SECONDS_MAX)
+        self._held = self._readers.hold() if self._refusal is None else []
+
+    def go_on(self) -> None:
+        """After it, in the parent."""
+        self._readers.put_back(self._held)
+        if self._stands:
+            self._lock.release()
+
     def forked(self) -> None:
-        """In a child process: the parent's connections are not ours to use or to close."""
-        self._refusal = "a forked process cannot use its parent's store: open the store again in the child"
+        """After it, in the child: the parent's connections are not ours to use."""
+        if self._refusal is None:
+            connections = [one.connection for one in self._held if one]
+            if self._stands and len(self._held) == READERS_MAX:
+                for connection in (self._writer.connection, *connections):
+                    abandon(connection)
+            else:
+                bar(self._path, self._writer, self._readers)
+        self._refusal = USED_BY_PARENT
         self._lock = threading.Lock()
-        self._leaked = self._writer, self._readers
 
     def _check(self) -> None:
         if self._refusal is not None:
@@ -121,14 +143,3 @@ class DirectEngine:
         for job in jobs:
             if job.outcome is AGAIN:
                 run_alone(self._writer, job)
-
-
-_OPEN: weakref.WeakSet[DirectEngine] = weakref.WeakSet()
-
-
-def _tell_forked() -> None:
-    for engine in _OPEN:
-        engine.forked()
-
-
-os.register_at_fork(after_in_child=_tell_forked)

@@ -21,6 +21,7 @@ from tessera.runtime import Runtime
 from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
+from tessera.storage.forks import USED_BY_PARENT, bar, watch
 from tessera.storage.port import Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import AGAIN, Job, Writer
@@ -43,15 +44,18 @@ class LoopEngine:
         self._syncing: list[Job] | None = None  # to be answered after the sync under way
         self._turn_planned = False
         self._closed = False
+        self._refusal = "the store is closed"  # what verbs and looks are told once it is
+        self._path = path
         self._go = threading.Semaphore(0)
         self._syncer = threading.Thread(target=self._sync_forever, name="tessera-sync", daemon=True)
         self._syncer.start()
+        watch(self)
 
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is on disk."""
         future: asyncio.Future[Any] = self._loop.create_future()
         if self._closed:
-            future.set_exception(Unavailable("the store is closed", definite=True))
+            future.set_exception(Unavailable(self._refusal, definite=True))
         else:
             self._line.append(Job(verb, args, partial(_resolve, future)))
             self._plan_turn()
@@ -61,7 +65,7 @@ class LoopEngine:
         """Run a look beside the writer, in a thread."""
         if self._closed:
             future: asyncio.Future[Any] = self._loop.create_future()
-            future.set_exception(Unavailable("the store is closed", definite=True))
+            future.set_exception(Unavailable(self._refusal, definite=True))
             return future
         return self._loop.run_in_executor(self._pool, self._readers.read, look, *args)
 
@@ -85,6 +89,18 @@ class LoopEngine:
         self._readers.close()
         self._writer.close()
         _answer(answered + left)
+
+    def stand_still(self) -> None:
+        """Before a fork nothing can be done: the loop and its threads go on."""
+
+    def go_on(self) -> None:
+        """Nor after it, in the parent."""
+
+    def forked(self) -> None:
+        """In a child, which has none of the threads: nothing of the parent's is used or closed."""
+        if not self._closed:
+            self._closed, self._refusal = True, USED_BY_PARENT
+            bar(self._path, self._writer, self._readers, self._checkpointer)
 
     def _plan_turn(self, delay: float = 0) -> None:
         if not self._turn_planned:

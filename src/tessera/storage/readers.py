@@ -104,6 +104,19 @@ class Readers:
                     reader.connection.close()
         self._offer_none_open()  # else whoever still waits for one would wait for ever
 
+    def hold(self) -> list[Reader | None]:
+        """Take every reader, waiting for those that are reading; nobody reads until they are put back."""
+        held = []
+        with suppress(queue.Empty):
+            for _ in range(READERS_MAX):
+                held.append(self._idle.get(timeout=LOOK_SECONDS_MAX))
+        return held
+
+    def put_back(self, held: list[Reader | None]) -> None:
+        """Lend them again."""
+        for reader in held:
+            self._idle.put(reader)
+
     def _offer_none_open(self) -> None:
         for _ in range(READERS_MAX):
             self._idle.put(None)
