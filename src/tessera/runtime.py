@@ -42,6 +42,7 @@ def real_runtime() -> Runtime:
     )
 
 
+@lru_cache(maxsize=4_096)  # the verbs of one transaction share their instants
 def rfc3339(instant_us: int) -> str:
     """An instant as the wire shows it: UTC, six digits of microseconds, `Z`. (RFC 3339; contract §2.)"""
     seconds, micros = divmod(instant_us, SECOND_US)

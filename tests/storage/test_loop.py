@@ -17,7 +17,7 @@ from tessera.models import AskCounts, Claim, DefineQueue, Raw, TaskSpec
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime, real_runtime
 from tessera.storage import wal
-from tessera.storage.loop import LoopEngine
+from tessera.storage.loop import SPLIT_VERBS_MIN, LoopEngine
 from tessera.testing import World
 from tessera.verbs import looks
 from tessera.verbs.claim import claim
@@ -51,14 +51,19 @@ def commits(world: World) -> int:
 
 
 def test_verbs_of_a_turn_share_a_commit(tmp_path: Path, world: World) -> None:
-    """A hundred callers of one turn get a hundred answers out of one commit and one sync."""
+    """A hundred callers of one turn get a hundred answers out of two commits, the second made of what ran
+    while the first was synced; a few get them out of one.
+    """
 
     async def scene(engine: LoopEngine) -> None:
         before, syncs = commits(world), world.reached.count("commit.synced")
         answers = await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(100)))
         assert len({answer.task_id for answer in answers}) == 100
-        assert commits(world) == before + 1
-        assert world.reached.count("commit.synced") == syncs + 1
+        assert commits(world) == before + 2
+        assert world.reached.count("commit.synced") == syncs + 2
+        await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(SPLIT_VERBS_MIN - 1)))
+        assert commits(world) == before + 3
+        assert world.reached.count("commit.synced") == syncs + 3
 
     play(tmp_path, world.runtime(), scene)
 
@@ -93,7 +98,7 @@ def test_a_failed_sync_ends_the_process(tmp_path: Path) -> None:
     code = f"""
 import asyncio, tessera
 from tessera.storage import wal
-from tessera.storage.loop import LoopEngine
+from tessera.storage.loop import SPLIT_VERBS_MIN, LoopEngine
 from tessera.runtime import real_runtime
 from tessera.models import DefineQueue
 from tessera.rules.grants import OWNER

@@ -2,8 +2,10 @@
 
 Verbs that arrive in one turn of the loop run together at its end, in the open transaction. It is committed at
 once, or, while a sync is under way, after that sync; then a thread syncs, while the next verbs already run;
-then all verbs of the commit are answered. A verb that is alone is synced on the spot, which is quicker than
-waking a thread. While another process holds the write lock, verbs stand in line and the loop goes on.
+then all verbs of the commit are answered. Callers that were answered together ask together again, so a turn
+of many verbs commits after half of them: else nobody would be left to run while the disk works. A verb that
+is alone is synced on the spot, which is quicker than waking a thread. While another process holds the write
+lock, verbs stand in line and the loop goes on.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from tessera.storage.readers import Readers
 from tessera.storage.sqlite import AGAIN, Job, Writer
 
 BUSY_RETRY_SECONDS = 0.002
+SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
 
 
 class LoopEngine:
@@ -77,7 +80,7 @@ class LoopEngine:
         self._go.release()
         self._syncer.join()
         answered, self._syncing = self._syncing or [], None
-        self._run_line()
+        self._run_line(len(self._line))
         self._commit()
         answered, self._unsynced = answered + self._unsynced, []
         self._writer.wal.cover(self._writer.wal.committed)
@@ -115,7 +118,10 @@ class LoopEngine:
         self._turn_planned = False
         if self._closed:
             return
-        self._run_line()
+        if self._syncing is None and len(self._line) >= SPLIT_VERBS_MIN:
+            self._run_line(len(self._line) // 2)
+            self._flush()
+        self._run_line(len(self._line))
         if self._syncing is None:
             self._flush()
         elif len(self._batch) >= BATCH_VERBS_MAX:  # but no transaction grows without bound
@@ -123,9 +129,9 @@ class LoopEngine:
         if self._line:
             self._plan_turn(BUSY_RETRY_SECONDS if self._line[0].since is not None else 0)
 
-    def _run_line(self) -> None:
-        """Run the verbs that stand in line, as many as one transaction takes."""
-        jobs = [self._line.popleft() for _ in range(min(len(self._line), BATCH_VERBS_MAX))]
+    def _run_line(self, number: int) -> None:
+        """Run so many of the verbs that stand in line, but no more than one transaction takes."""
+        jobs = [self._line.popleft() for _ in range(min(number, BATCH_VERBS_MAX))]
         if not jobs:
             return
         try:
