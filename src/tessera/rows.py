@@ -128,6 +128,7 @@ class HeldBack(Row, frozen=True):
 class BriefRow(Row, frozen=True):
     """A brief's bytes and the hash they had when they were stored."""
 
+    serial: int
     sha256: str
     brief: bytes
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from tessera.canonical import canonical
+from tessera.canonical import canonical, json_text
 from tessera.errors import InvalidRequest
 from tessera.limits import BRIEF_BYTES_MAX
 from tessera.models import Raw
@@ -27,8 +28,17 @@ def digest(brief: str) -> str:
 
 def intact(tx: Transaction, task: TaskRow) -> str | None:
     """The task's brief as it was stored; None if it is damaged, so that nobody works on half a brief."""
-    stored: BriefRow | None = tx.one("brief_of", serial=task.serial)
-    return stored.brief.decode() if stored is not None and _digest(stored.brief) == stored.sha256 else None
+    return each_intact(tx, [task]).get(task.serial)
+
+
+def each_intact(tx: Transaction, tasks: Sequence[TaskRow]) -> dict[int, str]:
+    """The same for several, by serial; a damaged one is left out."""
+    if len(tasks) == 1:
+        only = tx.one("brief_of", serial=tasks[0].serial)
+        stored: list[BriefRow] = [] if only is None else [only]
+    else:
+        stored = tx.all("briefs_of", serials=json_text([task.serial for task in tasks]))
+    return {one.serial: one.brief.decode() for one in stored if _digest(one.brief) == one.sha256}
 
 
 def for_holder(tx: Transaction, task: TaskRow) -> str:

@@ -27,6 +27,14 @@ def known(tx: Transaction, task_id: str) -> TaskRow:
     return task
 
 
+def each_known(tx: Transaction, task_ids: Sequence[str]) -> dict[str, TaskRow]:
+    """The rows of those tasks that exist, by id."""
+    if len(task_ids) == 1:
+        only = tx.one("task_named", task_id=task_ids[0])
+        return {} if only is None else {task_ids[0]: only}
+    return {row.task_id: row for row in tx.all("each_task_named", task_ids=json_text(list(task_ids)))}
+
+
 def queue_known(tx: Transaction, name: str) -> QueueRow:
     """The queue's settings, or `not_found`."""
     queue: QueueRow | None = tx.one("queue_named", name=name)

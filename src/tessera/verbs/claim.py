@@ -45,6 +45,7 @@ class Heads:
         self._read: dict[
             Line, tuple[deque[TaskRow], bool]
         ] = {}  # a line's first tasks; whether these are all
+        self._briefs: dict[int, str] = {}  # of the tasks read, those that are whole
         self._taken: set[int] = set()
         self._keyed: dict[tuple[str | None, str], list[Pick]] = {}
         self._due: dict[int, int] = {}
@@ -64,6 +65,10 @@ class Heads:
             if len(free) == limit or whole:
                 return free
             self._look(line, limit)
+
+    def brief(self, task: TaskRow) -> str | None:
+        """A task's brief; None if it is damaged."""
+        return self._briefs.get(task.serial)
 
     def take(self, task: TaskRow) -> None:
         """Hand a task out."""
@@ -98,6 +103,8 @@ class Heads:
             lanes = self._tx.one("lanes_matching", queue=queue, kinds=kinds, effects=effects).value
             found = self._tx.all("next_ready_in_lanes", lanes=lanes, limit=limit)
         self._read[line] = deque(found), len(found) < limit
+        if found:
+            self._briefs |= briefs.each_intact(self._tx, found)
 
 
 def claims(
@@ -144,7 +151,7 @@ def _decide(
         if same:
             return same
     picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
-    picks = [_pick(tx, caller, ask, task, queue) for task, queue in picked]
+    picks = [_pick(tx, caller, ask, task, queue, heads.brief(task)) for task, queue in picked]
     heads.add(caller, ask, picks)
     return picks or _empty(tx, queues, heads)
 
@@ -167,8 +174,9 @@ def _picked(
     return picked
 
 
-def _pick(tx: Transaction, caller: Caller, ask: Claim, task: TaskRow, queue: QueueRow) -> Pick:
-    brief = briefs.intact(tx, task)
+def _pick(
+    tx: Transaction, caller: Caller, ask: Claim, task: TaskRow, queue: QueueRow, brief: str | None
+) -> Pick:
     if brief is None:
         raise Overdue(partial(lapses.settle_unreadable, task.serial))
     after = moves.leased(task, queue, tx.now, ask.worker, caller.key_id, ask.idempotency_key)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tessera.canonical import canonical, json_text, receipt_hash
-from tessera.errors import IdempotencyConflict, InvalidRequest, StaleLease, TesseraError
+from tessera.errors import IdempotencyConflict, InvalidRequest, NotFound, StaleLease, TesseraError
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
 from tessera.models import Receipt, Submit, SubmitBatch, Submitted
 from tessera.rows import ResultRow, TaskRow
@@ -35,11 +35,26 @@ NOT_OK = json_text({"ok": False})
 
 
 class Endings:
-    """What the submits before this one have decided; an earlier one counts as stored."""
+    """The tasks and results that some submits name, and what the submits before this one have decided: an
+    earlier one counts as stored.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, tx: Transaction, asks: Sequence[Submit]) -> None:
         self.by_key: dict[str, Ending] = {}
         self.handed_in: set[int] = set()  # tasks, by serial
+        self._tasks = tasks.each_known(tx, [ask.task_id for ask in asks])
+        keys = [ask.idempotency_key for ask in asks if ask.idempotency_key is not None]
+        self._results = _results(tx, keys)
+
+    def task(self, task_id: str) -> TaskRow:
+        """The task's row, or `not_found`."""
+        if task_id not in self._tasks:
+            raise NotFound("no such task")
+        return self._tasks[task_id]
+
+    def first_result(self, key: str) -> ResultRow | None:
+        """What was stored under an idempotency key."""
+        return self.by_key[key].result if key in self.by_key else self._results.get(key)
 
     def add(self, key: str, ending: Ending) -> None:
         """Count one more as stored."""
@@ -51,7 +66,7 @@ def submits(
     tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, Submit]]
 ) -> list[Receipt | TesseraError]:
     """Several callers' submits, in order, each standing alone: one that is refused leaves the others be."""
-    endings = Endings()
+    endings = Endings(tx, [ask for _, ask in asks])
     outcomes = [refusal_or(_decide, tx, runtime, caller, ask, endings) for caller, ask in asks]
     ended = list(endings.by_key.values())
     waiters = resolve.awaiting(tx, [one.after for one in ended if one.after.state in ENDED])
@@ -84,9 +99,9 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endi
         raise InvalidRequest("idempotency_key: missing; choose one per submit and keep it for retries")
     sizes.refuse_longer(ask.error, "error", ERROR_BYTES_MAX)
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
-    task = tasks.known(tx, ask.task_id)
+    task = endings.task(ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
-    if (first := _first_result(tx, endings, key)) is not None:
+    if (first := endings.first_result(key)) is not None:
         return _replayed(task, first)
     if task.serial in endings.handed_in:
         raise StaleLease
@@ -111,10 +126,12 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endi
     return _receipt(task, result, replayed=False)
 
 
-def _first_result(tx: Transaction, endings: Endings, key: str) -> ResultRow | None:
-    if key in endings.by_key:
-        return endings.by_key[key].result
-    return tx.one("result_keyed", idempotency_key=key)
+def _results(tx: Transaction, keys: Sequence[str]) -> dict[str, ResultRow]:
+    """What is stored under some idempotency keys."""
+    if len(keys) == 1:
+        only = tx.one("result_keyed", idempotency_key=keys[0])
+        return {} if only is None else {keys[0]: only}
+    return {row.idempotency_key: row for row in tx.all("results_keyed", keys=json_text(keys))}
 
 
 def _write(tx: Transaction, endings: list[Ending]) -> None:

@@ -54,6 +54,12 @@ insert into park_schemas (serial, park, input_schema) values (:serial, :park, :i
 select result, idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state
 from results where idempotency_key = :idempotency_key;
 
+-- name: results_keyed
+-- row: ResultRow
+-- The same for several: a JSON array of keys in, whatever exists out.
+select result, idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state
+from results where idempotency_key in (select value from json_each(:keys));
+
 -- name: insert_result
 -- One submit's outcome.
 insert into results (idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state)

@@ -12,6 +12,13 @@ select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.e
 from tasks t cross join lanes l on l.lane = t.lane left join leases h on h.serial = t.serial
 where t.serial = :serial;
 
+-- name: each_task_named
+-- row: TaskRow
+-- The same for several: a JSON array of ids in, whatever exists out.
+select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.expires_at, h.hard_expires_at
+from json_each(:task_ids) j cross join tasks t on t.task_id = j.value
+  cross join lanes l on l.lane = t.lane left join leases h on h.serial = t.serial;
+
 -- name: tasks_named
 -- row: NamedTask
 -- Several tasks by id: a JSON array in, whatever exists out.
@@ -35,7 +42,13 @@ select task_id as value from tasks where serial = :serial;
 -- name: brief_of
 -- row: BriefRow
 -- One task's brief and its hash. As bytes: damaged ones may be no text.
-select sha256, cast(brief as blob) as brief from briefs where serial = :serial;
+select serial, sha256, cast(brief as blob) as brief from briefs where serial = :serial;
+
+-- name: briefs_of
+-- row: BriefRow
+-- The same for several: a JSON array of serials.
+select serial, sha256, cast(brief as blob) as brief
+from briefs where serial in (select value from json_each(:serials));
 
 -- name: brief_hash_of
 -- row: Text
