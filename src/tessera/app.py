@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 from tessera import models
+from tessera.acts.act import carry_out
+from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest
 from tessera.library import Tessera
 from tessera.models import Model
@@ -35,11 +37,13 @@ class DirectDoor:
         self._engine = engine
         self._secret_sha256 = secret_sha256
 
-    def call(self, verb: str, ask: bytes) -> Any:
+    def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
         """Run a verb of the surface; its answer is durable."""
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
         asked: Model = models.decode(ask, row.ask)
+        if row.is_act:
+            return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         if row.reads:
             return self._engine.read(run, caller, asked)
         return self._engine.submit(run, caller, asked).result()

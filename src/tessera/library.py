@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Protocol, get_args, get_type_hints
+from typing import Any, BinaryIO, Protocol, get_args, get_type_hints
 
 import msgspec
 from msgspec import Raw
@@ -18,13 +18,16 @@ from msgspec.structs import replace
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
+from tessera.library_blobs import BlobVerbs
 
 
 class Door(Protocol):
     """Where verbs are carried out: this process's store, or a service somewhere."""
 
-    def call(self, verb: str, ask: bytes) -> Any:
-        """Run the verb that the surface lists under this name; return its answer or raise its refusal."""
+    def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
+        """Run the verb that the surface lists under this name; return its answer or raise its refusal. `body`
+        is for verbs that take bytes.
+        """
 
     def as_key(self, secret: str) -> Door:
         """The same door for the holder of a key."""
@@ -33,7 +36,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera:
+class Tessera(BlobVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:

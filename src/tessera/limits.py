@@ -13,6 +13,9 @@ ERROR_BYTES_MAX: Final = 8 << 10
 REASON_BYTES_MAX: Final = 8 << 10
 INPUT_SCHEMA_BYTES_MAX: Final = 8 << 10
 LEASE_OUTPUTS_BYTES_MAX: Final = 4 << 20
+BLOB_BYTES_MAX: Final = 16 << 20
+CHUNK_BYTES_MAX: Final = 1 << 20  # of a blob's stored pieces
+DESCRIPTION_BYTES_MAX: Final = 8 << 10
 DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
 
 WORKER_CHARS_MAX: Final = 200
@@ -48,6 +51,8 @@ EVENTS_PAGE_MAX: Final = 10_000
 
 DUE_PER_SETTLE_MAX: Final = 100
 SETTLES_PER_TURN_MAX: Final = 10  # about 10 ms; then others come first
+UPLOAD_SECONDS: Final = 3_600  # how long staged chunks wait for the next one, or for their publication
+CHUNKS_PER_SWEEP_MAX: Final = 4  # a few milliseconds
 LOST_RACES_MAX: Final = 5  # re-runs of a verb whose rows changed under it
 BATCH_VERBS_MAX: Final = 512  # of one transaction on the event loop
 CHECKPOINT_PAGES: Final = 4_000  # of the write-ahead log: how long it grows before it is copied

@@ -9,6 +9,25 @@ canonical text goes from the store to the wire without being parsed.
 from msgspec import Raw
 
 from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, decode
+from tessera.models.blobs import (
+    OCTETS,
+    Blob,
+    BlobRef,
+    BucketConfig,
+    BucketInfo,
+    Buckets,
+    Content,
+    GetBlob,
+    GetObject,
+    ListObjects,
+    ObjectMeta,
+    ObjectRef,
+    Objects,
+    ObjectVersions,
+    PutBlob,
+    PutObject,
+    Versions,
+)
 from tessera.models.jobs import Job, Jobs, ListJobs, RegisterJob, UpdateJob
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
@@ -59,15 +78,22 @@ from tessera.models.tasks import (
 
 __all__ = [
     "NULL",
+    "OCTETS",
     "AnyModel",
     "Approval",
     "ApprovalBody",
     "AskCounts",
+    "Blob",
+    "BlobRef",
+    "BucketConfig",
+    "BucketInfo",
+    "Buckets",
     "Cancel",
     "Child",
     "Children",
     "Claim",
     "ClaimBatch",
+    "Content",
     "Counts",
     "DefineQueue",
     "EffectClass",
@@ -76,6 +102,8 @@ __all__ = [
     "EnqueuedBatch",
     "Event",
     "Events",
+    "GetBlob",
+    "GetObject",
     "Health",
     "Heartbeat",
     "Input",
@@ -90,11 +118,18 @@ __all__ = [
     "Leases",
     "ListEvents",
     "ListJobs",
+    "ListObjects",
     "ListTasks",
     "Model",
     "Nothing",
+    "ObjectMeta",
+    "ObjectRef",
+    "ObjectVersions",
+    "Objects",
     "Outcome",
     "Park",
+    "PutBlob",
+    "PutObject",
     "QueueConfig",
     "QueueCounts",
     "QueueHealth",
@@ -118,5 +153,6 @@ __all__ = [
     "TaskView",
     "Tasks",
     "UpdateJob",
+    "Versions",
     "decode",
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from tessera import rows
+from tessera import rows, rows_blobs
 
 SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -72,7 +72,7 @@ def _statement(name: str, text: str) -> Statement:
         text=_PARAMETER.sub(lambda found: places[found[1]], sql),
         params=params,
         bind=_binder(params),
-        row=getattr(rows, row[1]) if row else None,
+        row=getattr(rows_blobs if hasattr(rows_blobs, row[1]) else rows, row[1]) if row else None,
         remembered_until=tuple(one.strip() for one in remembered[1].split(",")) if remembered else (),
     )
 

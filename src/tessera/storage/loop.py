@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -71,6 +72,10 @@ class LoopEngine:
             future.set_exception(Unavailable(self._refusal, definite=True))
             return future
         return self._loop.run_in_executor(self._pool, self._readers.read, look, *args)
+
+    def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Compute something in a thread."""
+        return self._loop.run_in_executor(self._pool, work)
 
     def close(self) -> None:
         """Run, commit, sync and answer what was asked before, then let go of the file."""
