@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tessera import models
 
 STANDARD: Final = "-"
+_DIGITS: Final = re.compile("[0-9]{0,18}")
 
 source = click.argument("file", type=click.File("rb"))
 target = click.option(
@@ -31,7 +33,7 @@ class Slice(click.ParamType[tuple[int | None, int | None]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The slice as Python counts: start, and the place after the last byte."""
         first, dash, last = value.partition("-")
-        if not dash or not (first + last).isascii() or not all(n == "" or n.isdigit() for n in (first, last)):
+        if not dash or not all(_DIGITS.fullmatch(number) for number in (first, last)):
             self.fail("not A-B, A- or -N", param, ctx)
         if not first and not last.strip("0"):
             self.fail("the last 0 bytes are none", param, ctx)
