@@ -55,12 +55,14 @@ UPLOAD_SECONDS: Final = 3_600  # how long staged chunks wait for the next one, o
 CHUNKS_PER_SWEEP_MAX: Final = 4  # a few milliseconds
 LOST_RACES_MAX: Final = 5  # re-runs of a verb whose rows changed under it
 BATCH_VERBS_MAX: Final = 512  # of one transaction on the event loop
-CHECKPOINT_PAGES: Final = 4_000  # of the write-ahead log: how long it grows before it is copied
+CHECKPOINT_PAGES: Final = 12_000  # of the write-ahead log: three large blobs; then it is copied
 CHECKPOINT_BYTES: Final = 4 << 20  # the same for the service's thread, which looks so often:
 CHECKPOINT_SECONDS: Final = 0.25
 WAL_BYTES_LARGE: Final = 64 << 20  # from here on the log is cut short, though writers wait for it
 BUSY_SECONDS_MAX: Final = 5  # how long a writer waits for another process's transaction
 REMEMBERED_ROWS_MAX: Final = 10_000
+WRITER_CACHE_KIB: Final = 64 << 10  # pages of the store that its connection keeps at hand
+READER_CACHE_KIB: Final = 4 << 10  # less: what a look meets once, such as a blob, is not met again
 READERS_MAX: Final = 4  # connections that read beside the writer
 LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 

@@ -18,7 +18,7 @@ from tessera.steps.blobs import Staged
 from tessera.verbs import blobs, objects
 from tessera.verbs.keys import Guarded
 
-_STAGE = Guarded(blobs.stage_chunk, None)
+_STAGE = Guarded(blobs.stage_chunk, None, provisional=True)
 _DISCARD = Guarded(blobs.discard_upload, None)
 _STANDING = Guarded(blobs.standing, None)
 _PUBLISH_BLOB = Guarded(blobs.publish_blob, None)

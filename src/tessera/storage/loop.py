@@ -185,7 +185,7 @@ class LoopEngine:
         self._commit()
         jobs, self._unsynced = self._unsynced, []
         synced = self._writer.wal.synced
-        if len(jobs) == 1:
+        if len(jobs) == 1 and not jobs[0].provisional:  # that one may have written much
             self._writer.wal.cover(jobs[0].number)
             _answer(jobs)
         elif any(job.number > synced for job in jobs):
