@@ -22,7 +22,7 @@ FORMS = {
     names.NAME_PATTERN: "name",
     names.NAME_OR_ALL_PATTERN: "name or `*`",
     names.TASK_ID_PATTERN: "task id",
-    names.OBJECT_KEY_PATTERN: "object key",
+    names.KEY_PATTERN: "record or object key",
     names.SHA256_PATTERN: "SHA-256 in hex",
     names.MEDIA_TYPE_PATTERN: "media type",
     names.IDEMPOTENCY_KEY_PATTERN: "idempotency key",

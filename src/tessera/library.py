@@ -19,6 +19,7 @@ from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library_blobs import BlobVerbs
+from tessera.library_records import RecordVerbs
 
 
 class Door(Protocol):
@@ -36,7 +37,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(BlobVerbs):
+class Tessera(RecordVerbs, BlobVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:
@@ -77,9 +78,7 @@ class Tessera(BlobVerbs):
     # Tasks
 
     def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task on a queue and return its id. The fields of a `TaskSpec`, as a mapping or by name.
-        An id that the queue has already changes nothing.
-        """
+        """Put a task (the fields of a `TaskSpec`) on a queue; its id. One that is there changes nothing."""
         return self._call("enqueue", **{**(spec or {}), **fields}).task_id
 
     def enqueue_batch(self, tasks: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -12,6 +12,8 @@ INPUT_BYTES_MAX: Final = 1 << 20
 ERROR_BYTES_MAX: Final = 8 << 10
 REASON_BYTES_MAX: Final = 8 << 10
 INPUT_SCHEMA_BYTES_MAX: Final = 8 << 10
+RECORD_BYTES_MAX: Final = 1 << 20  # of a record's value
+PAYLOAD_BYTES_MAX: Final = 1 << 20  # of a feed's item
 LEASE_OUTPUTS_BYTES_MAX: Final = 4 << 20
 BLOB_BYTES_MAX: Final = 16 << 20
 CHUNK_BYTES_MAX: Final = 1 << 20  # of a blob's stored pieces
@@ -27,6 +29,7 @@ QUEUES_PER_CLAIM_MAX: Final = 100
 CLAIMS_PER_BATCH_MAX: Final = 100
 SUBMITS_PER_BATCH_MAX: Final = 100
 TASKS_PER_BATCH_MAX: Final = 1_000
+WRITES_PER_BATCH_MAX: Final = 100
 MODEL_CHARS_MAX: Final = 200  # a model's name
 USAGE_BYTES_MAX: Final = 64 << 10  # what a model job says it used
 
@@ -47,7 +50,10 @@ RETRY_AFTER_SECONDS_MAX: Final = 30
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 1_000
 PAGE_BRIEFS_BYTES_MAX: Final = 4 << 20
+PAGE_BYTES_MAX: Final = 4 << 20  # of the documents on a page of records or of a feed
 EVENTS_PAGE_MAX: Final = 10_000
+FEED_PAGE_MAX: Final = 10_000
+WAIT_SECONDS_MAX: Final = 30  # of a request that waits for something to come
 
 DUE_PER_SETTLE_MAX: Final = 100
 SETTLES_PER_TURN_MAX: Final = 10  # about 10 ms; then others come first

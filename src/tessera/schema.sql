@@ -271,6 +271,22 @@ create table object_heads (
   primary key (bucket, key)
 ) strict, without rowid;
 
+-- A feed, and the cursor of its last item.
+create table feeds (
+  feed integer primary key,
+  name text not null unique,
+  head integer not null,
+  updated_at integer not null
+) strict;
+
+create table feed_items (
+  feed integer not null references feeds,
+  cursor integer not null,
+  payload text not null,
+  published_at integer not null,
+  primary key (feed, cursor)
+) strict, without rowid;
+
 -- They exist from the start, so they have no other time than the store's first.
 insert into buckets (name, description) values
   ('nouns', 'What there is: facts, documents, summaries'),

@@ -10,7 +10,7 @@ from tessera import models
 from tessera.acts.put import put_blob, put_object
 from tessera.models import Model, Nothing
 from tessera.storage.port import Verb
-from tessera.verbs import blobs, jobs, keys, looks, objects
+from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, records
 from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
@@ -69,6 +69,7 @@ _IDEMPOTENCY = "idempotency_key"
 _HOLDER = "the key that claimed"
 _QUEUE = "key for the queue"
 _STORE = "key with store scope"
+_RECORD = "/v1/stores/{store}/records/{key}"
 _OBJECT = "/v1/buckets/{bucket}/objects/{key}"
 
 _ROWS: tuple[Row, ...] = (
@@ -141,6 +142,33 @@ _ROWS: tuple[Row, ...] = (
     Row(looks.counts, models.AskCounts, models.Counts, "/v1/counts", "any key", "counts", "GET"),
     Row(looks.health, Nothing, models.Health, "/v1/health", "nothing", "health", "GET"),
     Row(looks.events, models.ListEvents, models.Events, "/v1/events", "admin", "events", "GET"),
+    Row(
+        records.put_record, models.PutRecord, models.RecordVersion, _RECORD, _STORE, "records put",
+        many=records.puts,
+    ),
+    Row(
+        records.put_records, models.PutRecords, models.Written, "/v1/stores/batch", _STORE,
+        "records put-batch", many=records.puts,
+    ),
+    Row(records.get_record, models.RecordRef, models.RecordVersion, _RECORD, _STORE, "records get", "GET"),
+    Row(
+        records.record_history, models.RecordVersions, models.History, f"{_RECORD}/history", _STORE,
+        "records history", "GET",
+    ),
+    Row(records.stores, Nothing, models.Stores, "/v1/stores", _STORE, "records stores", "GET"),
+    Row(
+        records.list_records, models.ListRecords, models.Records, "/v1/stores/{store}/records", _STORE,
+        "records list", "GET",
+    ),
+    Row(feeds.feeds, Nothing, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET"),
+    Row(
+        feeds.publish_feed, models.PublishFeed, models.Published, "/v1/feeds/{feed}", _STORE, "feeds publish",
+        status=201,
+    ),
+    Row(
+        feeds.poll_feed, models.PollFeed, models.FeedPage, "/v1/feeds/{feed}", _STORE, "feeds poll", "GET",
+        waits=True,
+    ),
     Row(
         put_blob, models.PutBlob, models.Blob, "/v1/blobs", _STORE, "blobs put", status=201, body="bytes",
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tessera.names import OBJECT_KEY_PATTERN
+from tessera.names import KEY_PATTERN
 from tessera.rules.keys import beyond
 
-KEYS = st.from_regex(OBJECT_KEY_PATTERN, fullmatch=True)
+KEYS = st.from_regex(KEY_PATTERN, fullmatch=True)
 
 
 @given(KEYS, st.text(max_size=5) | KEYS)

@@ -34,7 +34,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "release": ("leases", "Give a lease back unharmed."),
         "jobs": ("jobs", "Note the model jobs of a lease, update and list them."),
     },
-    "Files": {
+    "Documents and files": {
+        "records": ("records", "Keep JSON documents under a key of a store, every version of them."),
+        "feeds": ("feeds", "Publish documents to a feed, and follow it by its cursor."),
         "blobs": ("blobs", "Store bytes under their hash, and read them back verified."),
         "buckets": ("objects", "Make, describe and list buckets."),
         "objects": ("objects", "Keep files under a key of a bucket, every version of them."),

@@ -28,6 +28,7 @@ from tessera.models.blobs import (
     PutObject,
     Versions,
 )
+from tessera.models.feeds import FeedHead, FeedItem, FeedPage, Feeds, PollFeed, Published, PublishFeed
 from tessera.models.jobs import Job, Jobs, ListJobs, RegisterJob, UpdateJob
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
@@ -65,6 +66,18 @@ from tessera.models.looks import (
     QueueHealth,
 )
 from tessera.models.queues import DefineQueue, QueueConfig, QueueRef, Queues
+from tessera.models.records import (
+    History,
+    ListRecords,
+    PutRecord,
+    PutRecords,
+    RecordRef,
+    Records,
+    RecordVersion,
+    RecordVersions,
+    Stores,
+    Written,
+)
 from tessera.models.tasks import (
     Enqueued,
     EnqueuedBatch,
@@ -102,10 +115,15 @@ __all__ = [
     "EnqueuedBatch",
     "Event",
     "Events",
+    "FeedHead",
+    "FeedItem",
+    "FeedPage",
+    "Feeds",
     "GetBlob",
     "GetObject",
     "Health",
     "Heartbeat",
+    "History",
     "Input",
     "IssueKeyBody",
     "IssuedKey",
@@ -119,6 +137,7 @@ __all__ = [
     "ListEvents",
     "ListJobs",
     "ListObjects",
+    "ListRecords",
     "ListTasks",
     "Model",
     "Nothing",
@@ -128,8 +147,13 @@ __all__ = [
     "Objects",
     "Outcome",
     "Park",
+    "PollFeed",
+    "PublishFeed",
+    "Published",
     "PutBlob",
     "PutObject",
+    "PutRecord",
+    "PutRecords",
     "QueueConfig",
     "QueueCounts",
     "QueueHealth",
@@ -138,12 +162,17 @@ __all__ = [
     "Raw",
     "Reaped",
     "Receipt",
+    "RecordRef",
+    "RecordVersion",
+    "RecordVersions",
+    "Records",
     "RegisterJob",
     "Release",
     "Result",
     "Results",
     "Resume",
     "Split",
+    "Stores",
     "Submit",
     "SubmitBatch",
     "Submitted",
@@ -154,5 +183,6 @@ __all__ = [
     "Tasks",
     "UpdateJob",
     "Versions",
+    "Written",
     "decode",
 ]

@@ -7,12 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from tessera import limits, names
-from tessera.models.base import Limit, Model, Name
+from tessera.models.base import After, Key, Limit, Model, Name, Prefix, Version
 
 Sha256 = Annotated[str, Meta(pattern=names.SHA256_PATTERN)]
-ObjectKey = Annotated[str, Meta(pattern=names.OBJECT_KEY_PATTERN)]
-Prefix = Annotated[str, Meta(max_length=256)]
-Version = Annotated[int, Meta(ge=1, le=limits.INTEGER_MAX)]
 MediaType = Annotated[str, Meta(pattern=names.MEDIA_TYPE_PATTERN)]
 OCTETS = "application/octet-stream"
 
@@ -89,7 +86,7 @@ class PutObject(Model, frozen=True):
     """
 
     bucket: Name
-    key: ObjectKey
+    key: Key
     expected_version: Version | None = None
     content_type: MediaType = OCTETS
 
@@ -98,7 +95,7 @@ class ObjectRef(Model, frozen=True):
     """Names an object's latest version, or an earlier one."""
 
     bucket: Name
-    key: ObjectKey
+    key: Key
     version: Version | None = None
 
 
@@ -106,7 +103,7 @@ class GetObject(Model, frozen=True):
     """Which version of an object to give, and which bytes: `range` is what a `Range` header would say."""
 
     bucket: Name
-    key: ObjectKey
+    key: Key
     version: Version | None = None
     range: str | None = None
 
@@ -126,9 +123,9 @@ class ObjectVersions(Model, frozen=True):
     """Which versions of an object to list, oldest first; `after` is the last version of the page before."""
 
     bucket: Name
-    key: ObjectKey
+    key: Key
     limit: Limit = limits.PAGE_DEFAULT
-    after: Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)] = 0
+    after: After = 0
 
 
 class ObjectMeta(Model, frozen=True):
