@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from verbs.bench import Bench
 from verbs.refusals import refused
 
+import tessera
+from tessera.errors import Unauthorized
+from tessera.limits import SECOND_US
 from tessera.models import FeedHead, FeedItem, FeedPage, Published
 
 VERBS = ("publish_feed", "poll_feed", "feeds")
@@ -120,3 +124,36 @@ def test_feeds_need_the_store_scope(bench: Bench) -> None:
     refused(bench, "forbidden", stranger.publish_feed, "f", 2)
     refused(bench, "forbidden", stranger.poll_feed, "f")
     refused(bench, "forbidden", stranger.feeds)
+
+
+def test_waiting_for_an_item(bench: Bench) -> None:
+    """A poll that waits is answered as soon as something is there, at the latest when its time is up, and
+    counts no more than its key does at that instant.
+    """
+    assert bench.store.poll_feed("f", wait=5).items == []
+    assert bench.world.elapsed_us == 5 * SECOND_US
+    bench.store.publish_feed("f", 1)
+    assert bench.store.poll_feed("f", wait=5).items[0].payload == 1
+    assert bench.world.elapsed_us == 5 * SECOND_US
+
+    keyed, key_id = bench.key(scopes=["store"]), bench.key_id()
+    sleep = bench.store._door._runtime.sleep
+
+    def revokes(seconds: float) -> None:
+        sleep(seconds)
+        bench.store.revoke_key(key_id)
+
+    keyed._door._runtime = replace(keyed._door._runtime, sleep=revokes)
+    with pytest.raises(Unauthorized):
+        keyed.poll_feed("f", 1, wait=5)
+
+
+def test_another_process_publishes(bench: Bench) -> None:
+    """What is published through another handle on the file ends the wait."""
+    beside = bench.beside()
+    published = threading.Timer(0.3, lambda: beside.publish_feed("f", "there"))
+    published.start()
+    with tessera.open(str(bench.path)) as waiting:
+        assert waiting.poll_feed("f", wait=30).items[0].payload == "there"
+    published.join()
+    beside.close()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera.cli import options
+from tessera.limits import WAIT_SECONDS_MAX
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
 
 feed = click.argument("feed")
-WAIT_SECONDS = 30.0  # of one poll that follows; then it asks again
 
 
 @click.group()
@@ -64,22 +64,27 @@ def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
 @click.option(
     "--wait", type=float, default=0.0, metavar="S", help="Wait so many seconds for the first, at most 30."
 )
-@click.option("--follow", is_flag=True, help="Go on until interrupted.")
+@click.option("--follow", is_flag=True, help="Go on with what is published, until Ctrl-C.")
 @options.prints
 @options.takes_store
 def poll(
     store: Tessera, say: Any, feed: str, after: int, limit: int, wait: float, follow: bool
 ) -> None:  # fmt: skip
-    """Read the items of a feed after a cursor.
+    """Read the items of a feed after a cursor: a page of them, or one line an item without end.
 
     \b
     Example:
       tessera feeds poll findings --after 17 --wait 10
       tessera feeds poll findings --follow --json
     """
-    page = store.poll_feed(feed, after, limit=limit, wait=WAIT_SECONDS if follow else wait)
-    say(page)
-    while follow:
-        page = store.poll_feed(feed, page.next, limit=limit, wait=WAIT_SECONDS)
-        if page.items:
-            say(page)
+    if not follow:
+        say(store.poll_feed(feed, after, limit=limit, wait=wait))
+        return
+    try:
+        while True:
+            page = store.poll_feed(feed, after, limit=limit, wait=WAIT_SECONDS_MAX)
+            for item in page.items:
+                say(item)
+            after = page.next
+    except KeyboardInterrupt:
+        return

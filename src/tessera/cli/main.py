@@ -36,7 +36,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Documents and files": {
         "records": ("records", "Keep JSON documents under a key of a store, every version of them."),
-        "feeds": ("feeds", "Publish documents to a feed, and follow it by its cursor."),
+        "feeds": ("feeds", "Publish documents to feeds, and follow them."),
         "blobs": ("blobs", "Store bytes under their hash, and read them back verified."),
         "buckets": ("objects", "Make, describe and list buckets."),
         "objects": ("objects", "Keep files under a key of a bucket, every version of them."),

@@ -50,6 +50,11 @@ def feeds(answer: models.Feeds) -> RenderableType:
     return layout.table("feed, head, published", rows, none="No feeds yet.")
 
 
+def item(answer: models.FeedItem) -> RenderableType:
+    """A line of a feed that is followed."""
+    return Text(f"{answer.cursor}  {layout.moment(answer.published_at)}  {layout.short(answer.payload)}")
+
+
 def page(answer: models.FeedPage) -> RenderableType:
     """A line for each item, and where to go on."""
     rows = ((one.cursor, layout.moment(one.published_at), layout.short(one.payload)) for one in answer.items)
