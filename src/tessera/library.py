@@ -20,6 +20,7 @@ from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library_blobs import BlobVerbs
 from tessera.library_records import RecordVerbs
+from tessera.library_upkeep import UpkeepVerbs
 
 
 class Door(Protocol):
@@ -37,7 +38,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(RecordVerbs, BlobVerbs):
+class Tessera(RecordVerbs, BlobVerbs, UpkeepVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:

@@ -51,6 +51,16 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     return connection
 
 
+def connect_to_look(path: str) -> apsw.Connection:
+    """A connection that leaves the file as it is, whatever journal it uses."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
+    for pragma in ("cache_size = -65536", "temp_store = memory", "query_only = 1"):
+        connection.execute(f"pragma {pragma}")
+    return connection
+
+
 def _use_wal(connection: apsw.Connection) -> None:
     """Of two that turn a new file to WAL at once SQLite refuses one without letting it wait: it waits for the
     other's lock here, then looks again.
