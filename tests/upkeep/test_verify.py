@@ -75,7 +75,7 @@ DAMAGE = [
     ("update leases set fencing_token = 7", "leases", "task held", "its lease has 7"),
     ("update leases set queue = 2", "leases", "task held", "another queue"),
     (
-        "insert into leases select serial, queue, 1, 'w', null, null, 0, 0, 0 from tasks where task_id = 'done'",
+        "insert into leases select serial, 1, 1, 'w', null, null, 0, 0, 0 from tasks where serial = 1",
         "leases",
         "task done",
         "not leased",
