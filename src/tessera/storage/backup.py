@@ -18,6 +18,7 @@ from tessera.storage.connection import connect_to_look, refusal_of
 from tessera.storage.migrate import APPLICATION_ID
 
 Tell = Callable[[str, int, int], None]
+_FOREIGN = "this file is no Tessera store: name another file"
 _USED = "the store is in use: end every process that has it open, then restore{}"
 
 
@@ -44,7 +45,8 @@ def copy(source: str, target: str, tell: Tell) -> None:
     try:
         copied.execute("pragma synchronous = off")
         with ours:  # one state of the store for all steps
-            ours.execute("pragma schema_version").fetchall()
+            if not _is_store(ours):
+                raise Unavailable(_FOREIGN, definite=True)
             with copied.backup("main", ours, "main") as backup:
                 while not backup.done:
                     backup.step(BACKUP_PAGES_PER_STEP)
@@ -106,7 +108,7 @@ class Held(Place):
         finally:
             fresh.close(True)
         reach("restore.placed")
-        self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
 class Damaged(Place):
@@ -136,6 +138,7 @@ def place(path: str) -> Iterator[Place]:
         yield Place(path)
         return
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is damaged stays as it is
     try:
         readable = _lock(connection, path)
         if readable:
@@ -151,8 +154,7 @@ def _lock(connection: apsw.Connection, path: str) -> bool:
     try:
         connection.execute("pragma locking_mode = exclusive")
         connection.execute("begin exclusive")
-        objects = connection.execute("pragma schema_version").get
-        found = connection.execute("pragma application_id").get
+        ours = _is_store(connection) or not connection.execute("pragma schema_version").get
         connection.execute("commit")
     except apsw.BusyError as error:
         raise Unavailable(_USED.format(locks.told_of(path)), definite=True) from error
@@ -160,9 +162,15 @@ def _lock(connection: apsw.Connection, path: str) -> bool:
         if locks.held_by_others(path):
             raise Unavailable(_USED.format(locks.told_of(path)), definite=True) from error
         return False
-    if objects and found != APPLICATION_ID:
-        raise Unavailable("this file is a database, but no Tessera store: name another file", definite=True)
+    if not ours:
+        raise Unavailable(_FOREIGN, definite=True)
     return True
+
+
+def _is_store(connection: apsw.Connection) -> bool:
+    """Whether the file holds a store; an empty one does not."""
+    found = connection.execute("pragma application_id").get
+    return bool(connection.execute("pragma schema_version").get) and found == APPLICATION_ID
 
 
 def _outlived(connection: apsw.Connection) -> Outlived:

@@ -129,7 +129,7 @@ def _briefs(tx: Transaction, book: _Book) -> Iterator[tuple[str, str]]:
 def _receipts(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
     row: ResultToCheck
     for row in _pages(tx, book, "results_page", "result", VERIFY_BYTES_PAGE):
-        thing = f"result r_{row.result}"
+        thing = f"result r_{row.result:x}"
         story.result(row.serial, bool(row.ok))
         if row.task_id is None:
             yield thing, "is of a task that does not exist"
