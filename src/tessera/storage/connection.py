@@ -55,6 +55,7 @@ def connect_to_look(path: str) -> apsw.Connection:
     """A connection that leaves the file as it is, whatever journal it uses."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
     for pragma in ("cache_size = -65536", "temp_store = memory", "query_only = 1"):
         connection.execute(f"pragma {pragma}")

@@ -15,6 +15,7 @@ from tessera.rows_upkeep import BriefToCheck, ResultToCheck, Sizes
 from tessera.rules.story import Story
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATES
+from tessera.steps.leases import result_id
 from tessera.storage.port import Transaction
 
 Tell = Callable[[str, int, int], None]  # check, how many things are looked at, out of about how many
@@ -129,7 +130,7 @@ def _briefs(tx: Transaction, book: _Book) -> Iterator[tuple[str, str]]:
 def _receipts(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
     row: ResultToCheck
     for row in _pages(tx, book, "results_page", "result", VERIFY_BYTES_PAGE):
-        thing = f"result r_{row.result:x}"
+        thing = f"result {result_id(row.result)}"
         story.result(row.serial, bool(row.ok))
         if row.task_id is None:
             yield thing, "is of a task that does not exist"
