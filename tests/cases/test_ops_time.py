@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 import pytest
-from cases.crews import DRAIN, ended_well, started
+from cases.crews import DRAIN, started
 from cases.races import attempt, rounds
 from verbs.bench import Bench
 
