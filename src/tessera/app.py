@@ -44,7 +44,7 @@ def restore(
     """
     path = _path(_url(url))
     runtime = runtime or real_runtime()
-    return upkeep.restore(path, os.fspath(file), runtime, force=force, unsound=unsound, tell=tell)
+    return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike, fspath
+from os import PathLike, fsdecode
 from typing import Any, Protocol
 
 from tessera import models
@@ -44,7 +44,7 @@ class UpkeepVerbs:
         gets its name. An existing file is replaced only with `force`; a store with something wrong in it is
         copied only with `unsound`. `tessera.restore` brings it back.
         """
-        return self._keeper().backup(fspath(file), force=force, unsound=unsound, tell=tell)
+        return self._keeper().backup(fsdecode(file), force=force, unsound=unsound, tell=tell)
 
     def _keeper(self) -> Keeper:
         keeper = getattr(self._door, "keeper", None)

@@ -150,6 +150,8 @@ def _may_be_replaced(path: str, file: str, force: bool) -> None:
 
 
 def _has_folder(file: str) -> None:
+    if "\0" in file:
+        raise InvalidRequest("a file's name holds no NUL")
     if os.path.isdir(file):
         raise InvalidRequest(f"{file} is a folder: name a file")
     if not files.folder_of(file).is_dir():

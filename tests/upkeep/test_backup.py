@@ -167,6 +167,7 @@ def test_a_store_is_not_backed_up_onto_itself(here: Town) -> None:
 def test_places_that_take_no_backup(here: Town) -> None:
     """A folder, a folder that is not there, and a file that is in use as a store are refused in words."""
     refused(here, InvalidRequest, "is a folder", here.folder)
+    refused(here, InvalidRequest, "NUL", here.folder / "b\0.db")
     refused(here, InvalidRequest, "no folder", here.folder / "missing" / "b.db")
     with here.open(str(here.folder / "other.db")):
         refused(here, InvalidRequest, "used as a store", here.folder / "other.db", force=True)
