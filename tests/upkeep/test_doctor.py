@@ -56,6 +56,27 @@ def test_a_well_store_needs_nothing(here: Town) -> None:
     assert contents(here.path) == before
 
 
+def test_a_look_leaves_nothing_beside_the_store(here: Town) -> None:
+    """A diagnosis and a backup leave a closed store one file, byte for byte, and the log of a process that
+    died where it was.
+    """
+    before = Path(here.path).read_bytes()
+    look(here)
+    tessera.upkeep.backup(here.path, str(here.folder / "b.db"), here.world.runtime())
+    assert {one.name for one in here.folder.iterdir()} == {"store.db", "b.db"}
+    assert Path(here.path).read_bytes() == before
+
+    code = f"import os, tessera; s = tessera.open({here.path!r}); s.define_queue('late'); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    log = Path(f"{here.path}-wal").read_bytes()
+    assert look(here).ok
+    tessera.upkeep.backup(here.path, str(here.folder / "b.db"), here.world.runtime(), force=True)
+    assert log
+    assert Path(f"{here.path}-wal").read_bytes() == log
+    with here.open(str(here.folder / "b.db")) as store:
+        assert "late" in {queue.name for queue in store.queues()}
+
+
 def test_no_store(here: Town) -> None:
     """A path without a file or a folder is told, and no store is made of it."""
     only(look(here, str(here.folder / "no.db")), "file", "no store at")

@@ -84,8 +84,9 @@ def _inside(path: str, patience_ms: int | None) -> dict[str, object]:
 
 
 def _locked(path: str, patience_ms: int) -> bool:
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connect_to_look(path)
     try:
+        connection.execute("pragma query_only = 0")
         connection.set_busy_timeout(patience_ms)
         connection.execute("begin immediate")
         connection.execute("rollback")
