@@ -135,9 +135,7 @@ class Tessera(RecordVerbs, BlobVerbs, UpkeepVerbs):
         self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
     ) -> list[models.Lease]:  # fmt: skip
-        """Up to `limit` leases (at most 100) at once; none when nothing is ready. The same idempotency key
-        gives those of its leases that live on.
-        """
+        """Up to `limit` leases (at most 100), or none. The same idempotency key gives those that live on."""
         answer = self.claim_batch_or_wait(
             queue, worker, limit, kinds, effect_classes, idempotency_key=idempotency_key
         )

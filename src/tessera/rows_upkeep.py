@@ -91,3 +91,11 @@ class RestoreSizes(Row, frozen=True):
     unfinished: int
     keys: int
     approvals: int
+
+
+class BlobSizes(Row, frozen=True):
+    """How many blobs, objects and buckets a store has."""
+
+    blobs: int
+    objects: int
+    buckets: int

@@ -20,7 +20,7 @@ SERIAL = "(select serial from tasks where task_id = '{}')"
 OFF = "pragma foreign_keys = off; "
 
 CHECKS = ["pages", "references", "briefs", "receipts", "leases", "waits", "counts", "events", "tasks"]
-CHECKS += ["records", "tombstones", "documents"]
+CHECKS += ["records", "tombstones", "documents", "blobs", "objects", "buckets"]
 
 # what is done to a file, the check that must find it, what must be named, words of what is said
 DAMAGE = [
@@ -139,6 +139,19 @@ DAMAGE = [
     ("update task_inputs set input = '{'", "documents", "input 1 of task parked", "not JSON"),
     ("update keys set grant_json = ''", "documents", "key", "not JSON"),
     ("update jobs set usage = ''", "documents", "job job", "not JSON"),
+    ("update chunks set bytes = cast('a blot' as blob) where chunk = 1", "blobs", "blob", "hash"),
+    ("delete from chunks where chunk = 1", "blobs", "blob", "hash"),
+    ("update blobs set size = size + 1", "blobs", "blob", "bytes"),
+    ("insert into chunks values ('u', 0, x'00')", "blobs", "upload u", "no blob and no put"),
+    ("insert into uploads select upload, 1, 1, 0 from blobs where size = 3", "blobs", "blob", "swept"),
+    ("update object_heads set version = 1 where key = 'note'", "objects", "object nouns/note", "version 1"),
+    ("delete from object_heads where key = 'log'", "objects", "object traces/log", "no head"),
+    ("delete from objects where key = 'log'", "objects", "object traces/log", "no versions"),
+    ("delete from objects where version = 1 and key = 'note'", "objects", "object nouns/note", "from 2 to 2"),
+    ("update objects set size = 9 where version = 1", "objects", "nouns/note version 1", "its blob has 3"),
+    ("delete from blobs where size = 3", "objects", "nouns/note version 1", "not there"),
+    ("update buckets set bytes = 1 where name = 'kits'", "buckets", "bucket kits", "0 objects of 0 bytes"),
+    ("update buckets set objects = 2 where name = 'nouns'", "buckets", "bucket nouns", "1 objects of 7"),
     ("update tasks set parent = 999 where task_id = 'child-0'", "references", "tasks row", "tasks"),
 ]
 

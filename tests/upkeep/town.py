@@ -49,6 +49,11 @@ def build(store: tessera.Tessera, world: World) -> dict[str, Any]:
     store.heartbeat("held", held.fencing_token)
     world.pass_seconds(100)
     assert store.reap() == 1  # `lapsed` missed its heartbeats
+    store.put_blob(b"a blob " * 200_000)
+    store.put_blob(b"")
+    first = store.put_object("nouns", "note", b"one")
+    store.put_object("nouns", "note", b"two two", expected_version=first.version)
+    store.put_object("traces", "log", b"a blob " * 200_000)
     key = store.issue_key(name="kept", queues=["q"], scopes=["admin"])
     approval = store.issue_approval(effect_classes=["public"])
     return {"held": held, "key": key, "approval": approval}

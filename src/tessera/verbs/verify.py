@@ -11,10 +11,12 @@ from tessera.errors import TesseraError
 from tessera.limits import FINDINGS_PER_CHECK_MAX, VERIFY_BYTES_PAGE, VERIFY_ROWS_PAGE
 from tessera.models import Check, Finding, Verified
 from tessera.names import TOMBSTONES
-from tessera.rows_upkeep import BriefToCheck, ResultToCheck, Sizes
+from tessera.rows_blobs import BlobRow
+from tessera.rows_upkeep import BlobSizes, BriefToCheck, ResultToCheck, Sizes
 from tessera.rules.story import Story
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATES
+from tessera.steps.blobs import intact
 from tessera.steps.leases import result_id
 from tessera.storage.port import Transaction
 
@@ -57,6 +59,11 @@ def _contents(tx: Transaction, book: _Book) -> None:
     book.check("records", sizes.records, _rows(tx, "record_chains_wrong"))
     book.check("tombstones", sizes.records, _rows(tx, "tombstones_wrong", tombstones=TOMBSTONES))
     book.check("documents", sizes.records, _rows(tx, "documents_wrong"))
+    files: BlobSizes = tx.one("blob_sizes_to_check")
+    book.check("blobs", files.blobs, _blobs(tx, book))
+    book.check("blobs", files.blobs, _rows(tx, "chunks_wrong"))
+    book.check("objects", files.objects, _rows(tx, "object_chains_wrong"))
+    book.check("buckets", files.buckets, _rows(tx, "buckets_wrong"))
 
 
 def _damage(tx: Transaction) -> Iterator[tuple[str, str]]:
@@ -109,9 +116,11 @@ def _rows(tx: Transaction, name: str, **params: object) -> Wrongs:
     return ((row.thing, row.says) for row in tx.all(name, **params))
 
 
-def _pages(tx: Transaction, book: _Book, name: str, key: str, limit: int) -> Iterator[Any]:
-    """Every row of a statement that pages by `after`, in the order of its key."""
-    after, seen = -(1 << 63), 0
+def _pages(
+    tx: Transaction, book: _Book, name: str, key: str, limit: int, first: object = -(1 << 63)
+) -> Iterator[Any]:
+    """Every row of a statement that pages by `after`, in the order of its key; `first` is before them all."""
+    after, seen = first, 0
     while rows := tx.all(name, after=after, limit=limit):
         yield from rows
         after, seen = getattr(rows[-1], key), seen + len(rows)
@@ -158,6 +167,13 @@ def _counts(tx: Transaction) -> Iterator[tuple[str, str]]:
             told, found = getattr(kept[name], state), getattr(counted[name], state)
             if told != found:
                 yield f"queue {name}", f"counts {told} {state}, there are {found}"
+
+
+def _blobs(tx: Transaction, book: _Book) -> Iterator[tuple[str, str]]:
+    row: BlobRow
+    for row in _pages(tx, book, "blobs_to_check", "sha256", VERIFY_BYTES_PAGE, ""):
+        if not intact(tx, row):
+            yield f"blob {row.sha256}", f"does not match its hash, or is not of {row.size} bytes"
 
 
 def _events(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
