@@ -91,11 +91,13 @@ class RestoreSizes(Row, frozen=True):
     unfinished: int
     keys: int
     approvals: int
+    feeds: int
 
 
 class BlobSizes(Row, frozen=True):
-    """How many blobs, objects and buckets a store has."""
+    """How many blobs, objects, buckets and feeds a store has."""
 
     blobs: int
     objects: int
     buckets: int
+    feeds: int

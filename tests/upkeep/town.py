@@ -54,6 +54,10 @@ def build(store: tessera.Tessera, world: World) -> dict[str, Any]:
     first = store.put_object("nouns", "note", b"one")
     store.put_object("nouns", "note", b"two two", expected_version=first.version)
     store.put_object("traces", "log", b"a blob " * 200_000)
+    record = store.put_record("facts", "one", {"n": 1})
+    store.put_record("facts", "one", {"n": 2}, record.version)
+    for number in range(3):
+        store.publish_feed("news", {"n": number})
     key = store.issue_key(name="kept", queues=["q"], scopes=["admin"])
     approval = store.issue_approval(effect_classes=["public"])
     return {"held": held, "key": key, "approval": approval}

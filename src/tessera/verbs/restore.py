@@ -1,9 +1,9 @@
 """store_restored: begin a new epoch in a copy of a store, before anybody uses it.
 
-Between a backup and its restore the store has gone on: it handed out tokens, event numbers and result numbers
-that the copy knows nothing of. In the copy every number therefore jumps above the instant of the restore in
-microseconds since 1970. No store hands out a million of anything a second for years, so that is above every
-one that was ever handed out, also by an earlier restore of the same backup.
+Between a backup and its restore the store has gone on: it handed out tokens, cursors, numbers of events and
+results that the copy knows nothing of. In the copy every number therefore jumps above the instant of the
+restore in microseconds since 1970. No store hands out a million of anything a second for years, so that is
+above every one that was ever handed out, also by an earlier restore of the same backup.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def store_restored(tx: Transaction, runtime: Runtime, at_least: int, revoked: st
     _end_leases(tx, held, epoch, running)
     if sizes.unfinished > len(held):
         tx.write("raise_tokens", epoch=epoch)
+    if sizes.feeds:
+        tx.write("raise_feeds", epoch=epoch)
     if sizes.keys:
         tx.write("revoke_keys", revoked=revoked, now=tx.now)
     if sizes.approvals:

@@ -10,7 +10,7 @@ from tessera.canonical import receipt_hash
 from tessera.errors import TesseraError
 from tessera.limits import FINDINGS_PER_CHECK_MAX, VERIFY_BYTES_PAGE, VERIFY_ROWS_PAGE
 from tessera.models import Check, Finding, Verified
-from tessera.names import TOMBSTONES
+from tessera.names import EVENT_NUMBER, TOMBSTONES
 from tessera.rows_blobs import BlobRow
 from tessera.rows_upkeep import BlobSizes, BriefToCheck, ResultToCheck, Sizes
 from tessera.rules.story import Story
@@ -64,6 +64,7 @@ def _contents(tx: Transaction, book: _Book) -> None:
     book.check("blobs", files.blobs, _rows(tx, "chunks_wrong"))
     book.check("objects", files.objects, _rows(tx, "object_chains_wrong"))
     book.check("buckets", files.buckets, _rows(tx, "buckets_wrong"))
+    book.check("feeds", files.feeds, _rows(tx, "feeds_wrong", restored=EVENT_NUMBER["store_restored"]))
 
 
 def _damage(tx: Transaction) -> Iterator[tuple[str, str]]:

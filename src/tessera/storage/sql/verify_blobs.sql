@@ -55,4 +55,24 @@ from (
 -- row: BlobSizes
 -- How many rows there are to look at, for whoever watches.
 select (select count(*) from blobs) as blobs, (select count(*) from object_heads) as objects,
-  (select count(*) from buckets) as buckets;
+  (select count(*) from buckets) as buckets, (select count(*) from feeds) as feeds;
+
+-- name: feeds_wrong
+-- row: Wrong
+-- Feeds whose cursors leave one out where no restore let them jump, or whose head is not the last; items that are
+-- no JSON, or of no feed.
+with item (feed, cursor, before, payload) as (
+  select feed, cursor, lag(cursor, 1, 0) over (partition by feed order by cursor), payload from feed_items
+), jump (epoch) as (select seq from events where type = :restored)
+select 'feed ' || coalesce(f.name, i.feed) || ' item ' || i.cursor as thing,
+  case when f.name is null then 'is of no feed'
+  when not json_valid(i.payload) then 'is not JSON'
+  else 'follows item ' || i.before || ': those between are missing' end as says
+from item i left join feeds f on f.feed = i.feed
+where f.name is null or not json_valid(i.payload)
+   or (i.cursor <> i.before + 1 and i.cursor - 1 not in (select epoch from jump))
+union all
+select 'feed ' || name, 'has its head at ' || head || ', its last item is ' || last
+from (select f.name, f.head, coalesce((select max(cursor) from feed_items i where i.feed = f.feed), 0) as last
+      from feeds f)
+where head <> last and not (head > last and head in (select epoch from jump));
