@@ -35,6 +35,8 @@ BANNED = {
         "migrate.py",
         "checkpoints.py",
         "forks.py",
+        "backup.py",
+        "probe.py",
     ),
     r"\b(?i:select|update|delete|insert) .*\b(from|set|into)\b": (
         "connection.py",

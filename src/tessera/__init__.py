@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 from tessera.names import VERSION as __version__
 
 if TYPE_CHECKING:
-    from tessera.app import open
+    from tessera.app import doctor, open, restore
     from tessera.errors import TesseraError
     from tessera.library import Tessera
 
-__all__ = ["Tessera", "TesseraError", "__version__", "open"]
+__all__ = ["Tessera", "TesseraError", "__version__", "doctor", "open", "restore"]
 
-_HOMES = {"open": "tessera.app", "Tessera": "tessera.library", "TesseraError": "tessera.errors"}
+_HOMES = {
+    "doctor": "tessera.app",
+    "open": "tessera.app",
+    "restore": "tessera.app",
+    "Tessera": "tessera.library",
+    "TesseraError": "tessera.errors",
+}
 
 
 def __getattr__(name: str) -> Any:

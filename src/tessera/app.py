@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any, BinaryIO
 
-from tessera import models
+from tessera import diagnosis, models, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
+from tessera.library_upkeep import Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
@@ -28,17 +29,44 @@ def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
     Refuses an unknown kind of URL with `invalid_request`, and a file that is no store or a newer one's with
     `unavailable`.
     """
-    path = _path(url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE)
+    path, runtime = _path(_url(url)), runtime or real_runtime()
+    engine = DirectEngine(path, runtime)
+    return Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+
+
+def restore(
+    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
+    tell: Tell = quietly, runtime: Runtime | None = None,
+) -> models.Restored:  # fmt: skip
+    """Make a store of a backup. The backup's leases end, and every token, event number and result number from
+    here on is above all that were handed out since. A store that exists is replaced only with `force`, one
+    that is in use never; a backup with something wrong in it is taken only with `unsound`.
+    """
+    path = _path(_url(url))
     runtime = runtime or real_runtime()
-    return Tessera(DirectDoor(DirectEngine(path, runtime), runtime))
+    return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
+    """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
+    return diagnosis.doctor(_path(_url(url)), runtime or real_runtime())
+
+
+def existing(url: str | None = None) -> None:
+    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
+    upkeep.existing(_path(_url(url)))
 
 
 class DirectDoor:
     """The store in this process, for its owner or for the holder of a key."""
 
-    def __init__(self, engine: Engine, runtime: Runtime, secret_sha256: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, runtime: Runtime, keeper: upkeep.Keeper | None = None,
+        secret_sha256: str | None = None,
+    ) -> None:  # fmt: skip
         self._engine = engine
         self._runtime = runtime
+        self._keeper = keeper
         self._secret_sha256 = secret_sha256
 
     def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
@@ -65,7 +93,15 @@ class DirectDoor:
 
     def as_key(self, secret: str) -> DirectDoor:
         """The same store for the holder of a key."""
-        return DirectDoor(self._engine, self._runtime, digest(secret))
+        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
+
+    def keeper(self) -> upkeep.Keeper:
+        """Who looks after the store as a whole, for its owner."""
+        if self._secret_sha256 is not None:
+            raise ScopeDenied("only the store's owner may do this, on the store's machine")
+        if self._keeper is None:
+            raise InvalidRequest("this store was opened without its file")
+        return self._keeper
 
     def close(self) -> None:
         """Let go of the store."""
@@ -84,6 +120,10 @@ _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 def _is_empty(answer: Any) -> bool:
     """Whether it is worth waiting for a better one."""
     return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
+
+
+def _url(given: str | None) -> str:
+    return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
 
 def _path(url: str) -> str:

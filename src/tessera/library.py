@@ -20,6 +20,7 @@ from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library_blobs import BlobVerbs
 from tessera.library_records import RecordVerbs
+from tessera.library_upkeep import UpkeepVerbs
 
 
 class Door(Protocol):
@@ -37,7 +38,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(RecordVerbs, BlobVerbs):
+class Tessera(RecordVerbs, BlobVerbs, UpkeepVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:
@@ -134,9 +135,7 @@ class Tessera(RecordVerbs, BlobVerbs):
         self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
     ) -> list[models.Lease]:  # fmt: skip
-        """Up to `limit` leases (at most 100) at once; none when nothing is ready. The same idempotency key
-        gives those of its leases that live on.
-        """
+        """Up to `limit` leases (at most 100), or none. The same idempotency key gives those that live on."""
         answer = self.claim_batch_or_wait(
             queue, worker, limit, kinds, effect_classes, idempotency_key=idempotency_key
         )

@@ -72,4 +72,12 @@ READER_CACHE_KIB: Final = 4 << 10  # less: what a look meets once, such as a blo
 READERS_MAX: Final = 4  # connections that read beside the writer
 LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 
+FINDINGS_PER_CHECK_MAX: Final = 20  # of what a check found wrong, how much is told
+VERIFY_ROWS_PAGE: Final = 5_000  # of rows without documents
+VERIFY_BYTES_PAGE: Final = 32  # of rows with a document of up to 1 MiB
+BACKUP_PAGES_PER_STEP: Final = 1_024  # of 4 KiB, between two words on how far a copy is
+DISK_BYTES_SPARE: Final = 256 << 20  # below this a store should be given room
+CLOCK_BEHIND_SECONDS: Final = 5  # of the wall clock behind a store's last instant: worth a word
+REAP_SECONDS_MAX: Final = 60  # the reaper runs at least so often (specification §5.3)
+
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

@@ -29,6 +29,7 @@ from tessera.limits import SECOND_US
 from tessera.runtime import Runtime, real_runtime
 from tessera.storage.loop import LoopEngine
 from tessera.storage.port import Verb
+from tessera.upkeep import Keeper
 
 DEATH = 137  # the exit code of a process that died at a crash point
 
@@ -125,7 +126,8 @@ def open_on_loop(path: str, *, runtime: Runtime | None = None) -> Tessera:
     callers share commits.
     """
     runtime = runtime or real_runtime()
-    return Tessera(DirectDoor(LoopThread(path, runtime), runtime))
+    engine = LoopThread(path, runtime)
+    return Tessera(DirectDoor(engine, runtime, Keeper(path, engine, runtime)))
 
 
 def die_at(point: str, command: Sequence[str], *, timeout: float = 60) -> None:

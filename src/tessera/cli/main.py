@@ -47,6 +47,12 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "events": ("looks", "Read the log, or follow it."),
         "reap": ("looks", "Settle everything that has fallen due."),
     },
+    "Upkeep": {
+        "verify": ("upkeep", "Compute again what the store claims about itself."),
+        "backup": ("upkeep", "Copy the store to a file, as of one instant, while others work."),
+        "restore": ("upkeep", "Make the store of a backup."),
+        "doctor": ("upkeep", "Say what is wrong with the store, in plain words."),
+    },
     "Keys": {
         "keys": ("keys", "Issue, list and revoke keys."),
         "approvals": ("keys", "Approve a key that may hold the `public` effect class."),

@@ -18,16 +18,27 @@ Body = Callable[..., None]
 def takes_store(body: Body) -> Body:
     """Add `--store`; the command gets the open store as its first argument and need not close it."""
 
+    @takes_url
+    @functools.wraps(body)
+    def command(url: str, *args: Any, **options: Any) -> None:
+        import tessera
+
+        with tessera.open(url) as store:
+            body(store, *args, **options)
+
+    return command
+
+
+def takes_url(body: Body) -> Body:
+    """Add `--store`; the command gets its URL as its first argument, and opens nothing."""
+
     @click.option(
         "--store", "url", default="./tessera.db", envvar="TESSERA_STORE", metavar="URL", show_default=True,
         show_envvar=True, help="The store: a path or a URL.",
     )  # fmt: skip
     @functools.wraps(body)
     def command(*args: Any, url: str, **options: Any) -> None:
-        import tessera
-
-        with tessera.open(url) as store:
-            body(store, *args, **options)
+        body(url, *args, **options)
 
     return command
 

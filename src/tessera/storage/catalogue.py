@@ -1,9 +1,9 @@
 """Named statements from .sql files.
 
 A file is a list of blocks: `-- name: x`, then `-- row: XRow` when it answers with rows (a struct of
-`rows.py`), an optional `-- remembered until: y, z`, one comment sentence, the statement. A remembered
-statement is answered from memory until one of the named statements writes. Parameters are `:name` in the file
-and positions at run time. A dialect's folder may replace a statement by the same name.
+`rows.py` or `rows_upkeep.py`), an optional `-- remembered until: y, z`, one comment sentence, the statement.
+A remembered statement is answered from memory until one of the named statements writes. Parameters are
+`:name` in the file and positions at run time. A dialect's folder may replace a statement by the same name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from tessera import rows, rows_blobs, rows_records
+from tessera import rows, rows_blobs, rows_records, rows_upkeep
 
 SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -22,7 +22,7 @@ _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
 _ROWS: dict[str, type[rows.Row]] = {
     name: struct
-    for module in (rows, rows_blobs, rows_records)
+    for module in (rows, rows_blobs, rows_records, rows_upkeep)
     for name, struct in vars(module).items()
     if isinstance(struct, type) and issubclass(struct, rows.Row)
 }
