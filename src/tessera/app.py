@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from tessera import models
@@ -11,6 +12,7 @@ from tessera.library import Tessera
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
+from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -26,6 +28,25 @@ def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
     """
     path = _path(url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE)
     return Tessera(DirectDoor(DirectEngine(path, runtime or real_runtime())))
+
+
+def serve(
+    *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
+    runtime: Runtime | None = None, **given: Any,
+) -> None:  # fmt: skip
+    """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
+    from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
+    and its key. Refuses wrong settings with `invalid_request`.
+    """
+    from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
+    from tessera.storage.loop import LoopEngine
+
+    settings = from_environ(os.environ, **given)
+    path, real = _path(settings.store), runtime or real_runtime()
+    files = None if tls is None else lifecycle.Tls(*tls)
+    lifecycle.serve(
+        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
+    )
 
 
 class DirectDoor:

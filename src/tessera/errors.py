@@ -45,6 +45,12 @@ class InvalidRequest(TesseraError):
     code, status, title, definite = "invalid_request", 400, "Invalid request", True
 
 
+class UnsupportedMedia(InvalidRequest):
+    """The body is compressed or no JSON: send plain JSON in UTF-8."""
+
+    status = 415
+
+
 class Unauthorized(TesseraError):
     """The key is missing, unknown, expired or revoked."""
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, get_args, get_type_hints
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tessera import models
 from tessera.canonical import strict_json
@@ -205,9 +205,10 @@ class Tessera:
 
     def register_job(self, task_id: str, fencing_token: int, job_id: str, model: str) -> models.Job:
         """Note under a live lease that a model works on the task."""
-        return self._call(
+        job = self._call(
             "register_job", task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model
         )
+        return models.Job(**asdict(job))  # the same whether it is new or was known
 
     def update_job(
         self, job_id: str, status: str | None = None, usage: Mapping[str, Any] | None = None,

@@ -59,4 +59,26 @@ REMEMBERED_ROWS_MAX: Final = 10_000
 READERS_MAX: Final = 4  # connections that read beside the writer
 LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 
+JSON_BODY_BYTES_MAX: Final = 4 << 20
+BODIES_BYTES_MAX: Final = 256 << 20  # of all requests that a service is reading
+HEAD_BYTES_MAX: Final = 64 << 10  # of a request's line and headers
+HEAD_SECONDS_MAX: Final = 10  # from a connection's or a request's first byte to the end of its headers
+BODY_SECONDS_MAX: Final = 10  # for a JSON body after that
+LINGER_SECONDS: Final = 2  # how long what a refused client still sends is read and thrown away
+IDLE_SECONDS_MAX: Final = 75  # between two requests of a connection
+WRITE_SECONDS_MAX: Final = 30  # for a client to take what a stream has for it
+WAIT_SECONDS_MAX: Final = 30  # of a claim for work, of a look for a task's end
+CLAIMS_AT_ONCE: Final = 16  # in the engine; the others stand at the gate, so that nothing queues behind them
+WAITERS_TICK_SECONDS: Final = 0.5  # how often waiting claims look for what no commit of ours announces
+LINES_PER_TICK: Final = 64  # of waiting claims that look alike
+STREAMS_MAX: Final = 256  # followers of the log at one time
+STREAM_PAGE: Final = 500  # events per look of a follower
+STREAM_REST_SECONDS: Final = 0.05  # between two looks, so that busy times are told in pages
+STREAM_SIGN_SECONDS: Final = 15  # between two signs of life on a silent stream
+KEYS_REMEMBERED_MAX: Final = 10_000
+WRONG_KEYS_AT_ONCE: Final = 20  # per address and per key prefix, before the service answers 429
+WRONG_KEYS_SECONDS: Final = 3  # after which one more is forgiven
+DRAIN_SECONDS: Final = 1.0  # how long a stopping service still answers on open connections
+STOP_SECONDS_MAX: Final = 20  # for what is in flight when it stops
+
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

@@ -40,6 +40,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "events": ("looks", "Read the log, or follow it."),
         "reap": ("looks", "Settle everything that has fallen due."),
     },
+    "Serving": {
+        "serve": ("serve", "Serve the store over HTTP."),
+    },
     "Keys": {
         "keys": ("keys", "Issue, list and revoke keys."),
         "approvals": ("keys", "Approve a key that may hold the `public` effect class."),

@@ -8,8 +8,8 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, decode
-from tessera.models.jobs import Job, Jobs, ListJobs, RegisterJob, UpdateJob
+from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
+from tessera.models.jobs import Job, Jobs, KnownJob, ListJobs, RegisterJob, UpdateJob
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
     Cancel,
@@ -47,8 +47,10 @@ from tessera.models.looks import (
 )
 from tessera.models.queues import DefineQueue, QueueConfig, QueueRef, Queues
 from tessera.models.tasks import (
+    AskTask,
     Enqueued,
     EnqueuedBatch,
+    EnqueuedBefore,
     ListTasks,
     TaskBatch,
     TaskRef,
@@ -63,6 +65,7 @@ __all__ = [
     "Approval",
     "ApprovalBody",
     "AskCounts",
+    "AskTask",
     "Cancel",
     "Child",
     "Children",
@@ -74,6 +77,7 @@ __all__ = [
     "Empty",
     "Enqueued",
     "EnqueuedBatch",
+    "EnqueuedBefore",
     "Event",
     "Events",
     "Health",
@@ -86,6 +90,7 @@ __all__ = [
     "KeyGrant",
     "KeyRef",
     "Keys",
+    "KnownJob",
     "Lease",
     "Leases",
     "ListEvents",
@@ -118,5 +123,6 @@ __all__ = [
     "TaskView",
     "Tasks",
     "UpdateJob",
+    "convert",
     "decode",
 ]
