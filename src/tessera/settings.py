@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct
 from tessera.errors import InvalidRequest
 from tessera.limits import LABEL_CHARS_MAX
 
+_ECHO = re.compile(r"^Invalid enum value .*")
 _PREFIX = "TESSERA_"
 _ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
 
@@ -49,7 +51,7 @@ def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
         try:
             msgspec.convert({name: value}, Settings, strict=False)
         except msgspec.ValidationError as error:
-            reason = str(error).split(" - at ")[0]
+            reason = _ECHO.sub("Not one of the allowed values", str(error).split(" - at ")[0])
             raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
     return msgspec.convert(fields, Settings, strict=False)
 

@@ -31,6 +31,7 @@ _KEY_IN_QUERY = re.compile(
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
 _LENGTH = re.compile(rb"[0-9]{1,18}\Z")
 _JSON: Final = (b"application/json", b"text/json")
+_WHITE: Final = b" \t"  # around a header's value it is HTTP's own
 _UTF8: Final = (b"utf-8", b"utf8", b'"utf-8"')
 
 
@@ -56,11 +57,12 @@ class Headers:
         value = self._values.get(name)
         if value is None and name in self._values:
             raise InvalidRequest(f"the header {name.decode()} was sent twice")
-        return value
+        return value and value.strip(_WHITE)
 
     def last(self, name: bytes) -> bytes | None:
         """The same, but one sent twice counts as none."""
-        return self._values.get(name)
+        value = self._values.get(name)
+        return value and value.strip(_WHITE)
 
 
 def refuse_key_in_query(query: bytes) -> None:
