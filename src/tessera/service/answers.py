@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -24,6 +24,19 @@ _encode = msgspec.json.Encoder().encode
 _BEFORE: Final = (models.EnqueuedBefore, models.KnownJob)  # nothing new was made
 
 
+class Words(Protocol):
+    """What our server offers beside ASGI's own messages."""
+
+    def unread(self) -> bool:
+        """Whether some of the request has not arrived."""
+
+    def is_closing(self) -> bool:
+        """Whether the client has hung up."""
+
+    def reply(self, status: int, headers: Pairs, body: bytes) -> None:
+        """Send a whole answer."""
+
+
 class Answer:
     """A status, headers and a whole body."""
 
@@ -35,11 +48,14 @@ class Answer:
         self.body = body
         self.code = code  # of the refusal, if it is one
 
-    async def send(self, send: Send, more: Pairs) -> None:
-        """Send it, with more headers."""
+    async def send(self, send: Send, more: Pairs, words: Words | None) -> None:
+        """Send it, with more headers; by the server's own way out where there is one."""
         headers = [*self.headers, *more]
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
-            headers.append((b"content-length", str(len(self.body)).encode()))
+            headers.append((b"content-length", b"%d" % len(self.body)))
+        if words is not None:
+            words.reply(self.status, headers, self.body)
+            return
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 

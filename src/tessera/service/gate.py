@@ -47,10 +47,10 @@ class Gate:
         if seconds is not None:
             raise RateLimited("the key has used up its claims for now", retry_after_seconds=seconds)
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """One of the places in the engine: at once, after a wait, or never. Refuses with `rate_limited` when
-        the line is full or the wait was too long, with `unavailable` when the service stops.
+    async def enter(self) -> None:
+        """Take one of the places in the engine: at once, after a wait, or never; `leave` gives it back.
+        Refuses with `rate_limited` when the line is full or the wait was too long, with `unavailable` when
+        the service stops.
         """
         if self._stopping:
             raise _stopping()
@@ -58,11 +58,11 @@ class Gate:
             self._running += 1
         else:
             await self._stand_in_line()
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self._let_in()
+
+    def leave(self) -> None:
+        """Give the place to the next in line."""
+        self._running -= 1
+        self._let_in()
 
     @asynccontextmanager
     async def parked(self) -> AsyncIterator[None]:
@@ -88,8 +88,7 @@ class Gate:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled() and place.exception() is None:
-                self._running -= 1  # it was let in, and is not there any more
-                self._let_in()
+                self.leave()  # it was let in, and is not there any more
             raise
         finally:
             deadline.cancel()

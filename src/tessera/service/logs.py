@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import re
 from asyncio import AbstractEventLoop
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 import msgspec
 
@@ -59,14 +59,22 @@ class RequestLog:
         self._loop = loop
         self._lines: list[str] = []
 
-    def note(self, **facts: Any) -> None:
-        """Log one request: its id, method, route, status, milliseconds, and key id and code if any."""
+    def note(
+        self, request_id: str, method: str, route: str, status: int, ms: float, key_id: str | None,
+        code: str | None,
+    ) -> None:  # fmt: skip
+        """Log one request: `status` 0 when nobody was there to answer, `ms` until it was answered."""
         at = rfc3339(self._runtime.now_us())
         if self._as_json:
-            self._lines.append(_encode({"at": at, **facts}).decode())
+            line = {
+                "at": at, "id": request_id, "method": method, "route": route, "status": status, "ms": ms,
+                "key": key_id, "code": code,
+            }  # fmt: skip
+            self._lines.append(_encode(line).decode())
         else:
-            said = " ".join(str(fact) for fact in facts.values() if fact is not None)
-            self._lines.append(f"{at} {said}")
+            self._lines.append(
+                f"{at} {request_id} {method} {route} {status} {ms:.1f} {key_id or '-'} {code or '-'}"
+            )
         if len(self._lines) == 1:
             self._loop.call_later(_FLUSH_SECONDS, self.flush)
         elif len(self._lines) >= _FLUSH_LINES:

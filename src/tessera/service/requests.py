@@ -98,9 +98,11 @@ class Bodies:
 
     async def read(
         self, headers: Headers, receive: Receive, bytes_max: int = JSON_BODY_BYTES_MAX,
-        seconds_max: float = BODY_SECONDS_MAX,
+        seconds_max: float = BODY_SECONDS_MAX, whole: bool = False,
     ) -> bytes:  # fmt: skip
-        """The whole body, or a refusal. Raises `Gone` if the client hangs up in the middle."""
+        """The whole body, or a refusal; `whole` says that it has arrived. Raises `Gone` if the client hangs
+        up in the middle.
+        """
         if headers.get(b"content-encoding") not in (None, b"identity", b""):
             raise UnsupportedMedia("a compressed body is not read: send it plain")
         length = headers.get(b"content-length")
@@ -108,7 +110,9 @@ class Bodies:
             raise InvalidRequest("the header content-length is no number")
         if length is not None and int(length) > bytes_max:
             raise _too_large(bytes_max)
-        message = await _first(receive, seconds_max)
+        message = await receive() if whole else await _first(receive, seconds_max)
+        if message["type"] == "http.disconnect":
+            raise Gone
         if not message.get("more_body"):
             body: bytes = message.get("body", b"")
             if len(body) > bytes_max:
@@ -151,8 +155,6 @@ async def _first(receive: Receive, seconds_max: float) -> MutableMapping[str, An
                 message = await receive()
     except TimeoutError as error:
         raise _too_slow(seconds_max) from error
-    if message["type"] == "http.disconnect":
-        raise Gone
     return message
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from tessera.models import ListEvents, Model
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service import answers
-from tessera.service.answers import Answer, Send
+from tessera.service.answers import Answer, Send, Words
 from tessera.service.bells import LOG, Bells
 from tessera.service.cors import Cors
 from tessera.service.keys import NOBODY, Keys, secret_of
@@ -56,7 +55,7 @@ class Request:
     """One request on its way through the service."""
 
     __slots__ = ("caller", "gone", "headers", "method", "query", "receive", "route", "scope", "send",
-                 "unread")  # fmt: skip
+                 "words")  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -65,8 +64,8 @@ class Request:
         self.method: str = scope["method"]
         self.query: bytes = scope["query_string"]
         self.headers = Headers(scope["headers"])
-        self.gone: Callable[[], bool] = scope.get("tessera.gone") or _never
-        self.unread: Callable[[], bool] = scope.get("tessera.unread") or _never  # its body, or some of it
+        self.words: Words | None = scope.get("tessera.words")
+        self.gone = _never if self.words is None else self.words.is_closing
         self.route = "-"
         self.caller: Caller | None = None
 
@@ -116,17 +115,17 @@ class Service:
             log.exception("request %s failed", request_id)
             answer = answers.refused(TesseraError())
         if answer is not None:
-            if self._stopping or request.unread():
+            if self._stopping or (request.words is not None and request.words.unread()):
                 more.append((b"connection", b"close"))
-            await answer.send(send, [*more, *self._cors.headers(request.headers)])
+            await answer.send(send, [*more, *self._cors.headers(request.headers)], request.words)
         self._log.note(
-            id=request_id,
-            method=request.method if request.route != "-" else "-",
-            route=request.route,
-            status=answer.status if answer is not None else 0,
-            ms=round((self._runtime.elapsed_us() - started_us) / 1_000, 1),
-            key=None if request.caller is None else request.caller.key_id,
-            code=None if answer is None else answer.code,
+            request_id,
+            request.method if request.route != "-" else "-",
+            request.route,
+            answer.status if answer is not None else 0,
+            (self._runtime.elapsed_us() - started_us) / 1_000,
+            None if request.caller is None else request.caller.key_id,
+            None if answer is None else answer.code,
         )
 
     async def _answer(self, request: Request, more: answers.Pairs) -> Answer | None:
@@ -189,7 +188,8 @@ class Service:
         row = target.row
         if row.reads:
             return ask_of_strings(row, named, request.query)
-        body = await self._bodies.read(request.headers, request.receive)
+        whole = request.words is not None and not request.words.unread()
+        body = await self._bodies.read(request.headers, request.receive, whole=whole)
         self._refuse_its_own_key(request, body)
         return ask_of_body(row, named, request.query, request.headers, body)
 

@@ -65,10 +65,13 @@ class Waits:
         self._gate.count(caller.key_id)
         room = self._room(target)
         mark = room.mark(ask)
-        async with self._gate.turn():
+        await self._gate.enter()
+        try:
             if gone():
                 raise Gone
             answer = await self._engine.submit(target.run, caller, ask)
+        finally:
+            self._gate.leave()
         if isinstance(answer, Empty):
             if not ask.wait_seconds:
                 return answer
