@@ -8,13 +8,14 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).parent
+FILES = [*HERE.glob("test_*.py"), *(HERE.parent / "service").glob("test_*.py")]
 PAGE = HERE.parents[1] / "docs" / "cases.md"
 
 
 def by_row() -> dict[str, dict[str, str]]:
     """Row -> the files that test it, each with the docstrings of its tests of that row joined by lines."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for path in HERE.glob("test_*.py"):
+    for path in FILES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and (named := re.match(r"test_([a-z]\d\d)_", node.name)):
                 row = named[1].upper()
@@ -26,7 +27,7 @@ def by_row() -> dict[str, dict[str, str]]:
 def rows() -> list[tuple[str, str, str]]:
     """Each row of the page: its name, what it is about, the file it names."""
     lines = re.findall(
-        r"^\| ([A-Z]\d\d) \| (.+?) \| \[(test_\w+\.py)\]\(\.\./tests/cases/\3\) \| .*\|$",
+        r"^\| ([A-Z]\d\d) \| (.+?) \| \[(test_\w+\.py)\]\(\.\./tests/(?:cases|service)/\3\) \| .*\|$",
         PAGE.read_text(encoding="utf-8"),
         re.MULTILINE,
     )
@@ -52,4 +53,4 @@ def test_every_test_says_which_row_it_is() -> None:
 def test_no_line_of_the_tables_is_left_out() -> None:
     """Every line that looks like a row is read as one: a typing error hides none."""
     looks_like = re.findall(r"^\| [A-Z]\d+ ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(looks_like) == len(rows()) == 51
+    assert len(looks_like) == len(rows()) == 59

@@ -94,8 +94,8 @@ def test_h12_a_compressed_body_is_not_opened(service: Running) -> None:
     assert service.post("/v1/tasks", bomb, key=None, headers={"content-encoding": "gzip"}).status == 401
 
 
-def test_i13_a_body_says_that_it_is_json(service: Running) -> None:
-    """I13: a content type other than JSON in UTF-8 is refused; JSON under its names, or none, is taken."""
+def test_a_body_says_that_it_is_json(service: Running) -> None:
+    """A content type other than JSON in UTF-8 is refused; JSON under its names, or none, is taken."""
     service.queue("types")
     body = b'{"queue": "types", "kind": "k", "brief": {}}'
     for wrong in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
@@ -107,8 +107,8 @@ def test_i13_a_body_says_that_it_is_json(service: Running) -> None:
 
 
 @pytest.mark.parametrize("value", ["", " ", "a" * 256, "a" * 10_000, "a b", "é", "a\tb"])
-def test_i05_an_idempotency_key_is_visible_ascii(service: Running, value: str) -> None:
-    """I05: an empty, too long or invisible idempotency key is 400, and nothing is stored."""
+def test_an_idempotency_key_is_visible_ascii(service: Running, value: str) -> None:
+    """An empty, too long or invisible idempotency key is 400, and nothing is stored."""
     service.queue("keys")
     task_id = service.enqueue("keys")
     token = service.claim("keys").json["fencing_token"]
@@ -153,8 +153,8 @@ def test_h13_a_chunked_body_ends_at_the_limit(service: Running) -> None:
 
 
 def test_h01_a_client_that_leaves_in_the_middle_leaves_nothing(service: Running) -> None:
-    """H01: 200 bodies torn off in the middle have no effect, leave no trace in the log and no connection, and
-    disturb nobody.
+    """H01: two hundred bodies torn off in the middle have no effect, leave no trace in the log and no
+    connection, and disturb nobody.
     """
     service.queue("torn")
     for _ in range(200):

@@ -119,8 +119,8 @@ def test_kill_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None:
             load.check(own.store)
 
 
-def test_q14_the_first_claim_after_a_start_settles_first(tmp_path: Path) -> None:
-    """Q14: of three leases that were out when the service died two have lapsed: the first claim after the
+def test_the_first_claim_after_a_start_settles_first(tmp_path: Path) -> None:
+    """Of three leases that were out when the service died two have lapsed: the first claim after the
     start settles its queue itself, gives none of them twice, and health shows the other queue's lapse.
     """
     path = tmp_path / "store.db"
@@ -154,8 +154,8 @@ def test_the_reaper_runs_by_itself(tmp_path: Path) -> None:
         assert own.get("/v1/health").json["reaper_last_run"] is not None
 
 
-def test_r05_a_reaper_that_died_leaves_no_lock(tmp_path: Path) -> None:
-    """R05: killed inside its reaper, the service starts again and reaps at once what was left."""
+def test_a_reaper_that_died_leaves_no_lock(tmp_path: Path) -> None:
+    """Killed inside its reaper, the service starts again and reaps at once what was left."""
     with tessera.open(str(tmp_path / "store.db")) as store:
         store.define_queue("q", heartbeat_seconds=1, miss_limit=1)
         task_id = store.enqueue(queue="q", kind="k", brief={})

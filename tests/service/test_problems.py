@@ -22,9 +22,9 @@ def test_nothing_is_there(service: Running) -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_other_methods_are_told_which_there_are(service: Running, template: str) -> None:
-    """A method that a path does not have is `method_not_allowed`, with the path's own methods in `Allow`; and
-    OPTIONS tells the same.
+def test_h08_other_methods_are_told_which_there_are(service: Running, template: str) -> None:
+    """H08: a method that a path does not have is `method_not_allowed`, with the path's own methods in
+    `Allow`; and OPTIONS tells the same.
     """
     path, allowed = template.replace("{", "").replace("}", ""), TEMPLATES[template].allow
     for method in {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"} - set(allowed.split(", ")):
@@ -76,9 +76,9 @@ def test_head_is_get_without_the_body(service: Running) -> None:
         (b'{"queue": "nowhere", "kind": "k", "brief": {}}', 404),
     ],
 )
-def test_a_wrong_body_is_refused_by_its_kind(service: Running, body: bytes, status: int) -> None:
-    """What the model does not take is 400 `invalid_request`, never 422, and says where; what it names and
-    does not exist is 404.
+def test_h08_a_wrong_body_is_refused_by_its_kind(service: Running, body: bytes, status: int) -> None:
+    """H08: what the model does not take is 400 `invalid_request`, never 422, and says where; what it names
+    and does not exist is 404.
     """
     service.queue("problems")
     reply = service.post("/v1/tasks", body, headers={"content-type": "application/json"})
@@ -124,9 +124,9 @@ def test_an_idempotency_key_is_a_header(service: Running) -> None:
     assert service.get(f"/v1/tasks/{task}/results").json["results"] == []
 
 
-def test_the_unforeseen_has_no_detail(own: Running) -> None:
-    """A store that was broken under the service gives 500 `internal`: the log has the trace, the answer has
-    nothing of it, and the service goes on.
+def test_h08_the_unforeseen_has_no_detail(own: Running) -> None:
+    """H08: a store that was broken under the service gives 500 `internal`: the log has the trace, the answer
+    has nothing of it, and the service goes on.
     """
     own.queue("q")
     broken = sqlite3.connect(own.store)
