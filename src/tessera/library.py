@@ -205,10 +205,8 @@ class Tessera:
 
     def register_job(self, task_id: str, fencing_token: int, job_id: str, model: str) -> models.Job:
         """Note under a live lease that a model works on the task."""
-        job = self._call(
-            "register_job", task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model
-        )
-        return models.Job(**asdict(job))  # the same whether it is new or was known
+        fields = dict(task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model)
+        return models.Job(**asdict(self._call("register_job", **fields)))  # new or known, the same
 
     def update_job(
         self, job_id: str, status: str | None = None, usage: Mapping[str, Any] | None = None,
