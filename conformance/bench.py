@@ -38,7 +38,7 @@ class Bench:
         self.queues: list[str] = []
         self._run = f"{label}-{secrets.token_hex(4)}"
         self._names = count(1)  # a counter that threads may share
-        self._began_after = end_of_log(backend.client)
+        self.began_after = end_of_log(backend.client)
 
     @property
     def client(self) -> Tessera:
@@ -123,7 +123,7 @@ class Bench:
     def log(self) -> list[Event]:
         """What the log says of this bench's queues since the test began."""
         lines: list[Event] = []
-        page = self.client.events(after=self._began_after, limit=_EVENTS_PAGE)
+        page = self.client.events(after=self.began_after, limit=_EVENTS_PAGE)
         while page:
             lines += [line for line in page if line.queue in self.queues]
             page = self.client.events(after=page[-1].seq, limit=_EVENTS_PAGE)

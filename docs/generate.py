@@ -22,6 +22,9 @@ FORMS = {
     names.NAME_PATTERN: "name",
     names.NAME_OR_ALL_PATTERN: "name or `*`",
     names.TASK_ID_PATTERN: "task id",
+    names.KEY_PATTERN: "record or object key",
+    names.SHA256_PATTERN: "SHA-256 in hex",
+    names.MEDIA_TYPE_PATTERN: "media type",
     names.IDEMPOTENCY_KEY_PATTERN: "idempotency key",
     names.TRACEPARENT_PATTERN: "W3C traceparent",
 }
@@ -137,6 +140,8 @@ def _verb(row: Row) -> list[str]:
         part = _listed_model(field.type)
         if part is not None and part not in {other.ask for other in SURFACE.values()}:
             lines += [f"Each {part.__name__}:", "", _fields(row, msgspec.structs.fields(part)), ""]
+    if row.is_act:
+        lines += ["The bytes travel beside these fields.", ""]
     answer = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(row.answer))
     lines += [f"Answers `{row.answer.__name__}`: {answer}.", ""]
     return lines

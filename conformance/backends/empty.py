@@ -12,6 +12,7 @@ from tessera.library import Tessera
 ANSWERS: dict[str, Callable[[], Any]] = {
     "enqueue": str, "requeue": str, "split": list, "queues": list, "results": list, "events": list,
     "keys": list, "reap": int, "enqueue_batch": list, "claim_batch": list, "submit_batch": list,
+    "put_blob": str, "get_blob": bytes, "get_object": bytes, "buckets": list,
 }  # fmt: skip
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 from tessera import models
+from tessera.acts.act import carry_out
+from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest
 from tessera.library import Tessera
+from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
@@ -19,6 +22,7 @@ from tessera.storage.port import Engine, Verb
 from tessera.surface import SURFACE, caller_for
 
 DEFAULT_STORE = "tessera.db"
+WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
 def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
@@ -27,7 +31,8 @@ def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
     `unavailable`.
     """
     path = _path(url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE)
-    return Tessera(DirectDoor(DirectEngine(path, runtime or real_runtime())))
+    runtime = runtime or real_runtime()
+    return Tessera(DirectDoor(DirectEngine(path, runtime), runtime))
 
 
 def serve(
@@ -52,22 +57,36 @@ def serve(
 class DirectDoor:
     """The store in this process, for its owner or for the holder of a key."""
 
-    def __init__(self, engine: Engine, secret_sha256: str | None = None) -> None:
+    def __init__(self, engine: Engine, runtime: Runtime, secret_sha256: str | None = None) -> None:
         self._engine = engine
+        self._runtime = runtime
         self._secret_sha256 = secret_sha256
 
-    def call(self, verb: str, ask: bytes) -> Any:
-        """Run a verb of the surface; its answer is durable."""
+    def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
+        """Run a verb of the surface; its answer is durable. One that may wait looks again and again: nobody
+        tells a process what another one does to its file.
+        """
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
         asked: Model = models.decode(ask, row.ask)
-        if row.reads:
-            return self._engine.read(run, caller, asked)
-        return self._engine.submit(run, caller, asked).result()
+        if row.is_act:
+            return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
+        wait_us = int(getattr(asked, "wait", 0) * SECOND_US) if row.waits else 0
+        until_us = self._runtime.elapsed_us() + wait_us
+        while True:
+            if row.reads:
+                answer = self._engine.read(run, caller, asked)
+            else:
+                answer = self._engine.submit(run, caller, asked).result()
+            left = (until_us - self._runtime.elapsed_us()) / SECOND_US
+            if left <= 0 or not _is_empty(answer):
+                return answer
+            self._runtime.sleep(min(left, WAIT_LOOK_SECONDS))
+            caller = self._caller()
 
     def as_key(self, secret: str) -> DirectDoor:
         """The same store for the holder of a key."""
-        return DirectDoor(self._engine, digest(secret))
+        return DirectDoor(self._engine, self._runtime, digest(secret))
 
     def close(self) -> None:
         """Let go of the store."""
@@ -81,6 +100,11 @@ class DirectDoor:
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
+
+
+def _is_empty(answer: Any) -> bool:
+    """Whether it is worth waiting for a better one."""
+    return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
 
 
 def _path(url: str) -> str:

@@ -105,6 +105,12 @@ class InvalidState(TesseraError):
     code, status, title, definite = "invalid_state", 409, "Invalid state", True
 
 
+class RangeNotSatisfiable(TesseraError):
+    """The range begins beyond the last byte, or asks for none; `size` says how many there are."""
+
+    code, status, title, definite = "range_not_satisfiable", 416, "Range not satisfiable", True
+
+
 class RateLimited(TesseraError):
     """Too many claims are waiting."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Protocol, get_args, get_type_hints
+from typing import Any, BinaryIO, Protocol, get_args, get_type_hints
 
 import msgspec
 from msgspec import Raw
@@ -18,13 +18,17 @@ from msgspec.structs import asdict, replace
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
+from tessera.library_blobs import BlobVerbs
+from tessera.library_records import RecordVerbs
 
 
 class Door(Protocol):
     """Where verbs are carried out: this process's store, or a service somewhere."""
 
-    def call(self, verb: str, ask: bytes) -> Any:
-        """Run the verb that the surface lists under this name; return its answer or raise its refusal."""
+    def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
+        """Run the verb that the surface lists under this name; return its answer or raise its refusal. `body`
+        is for verbs that take bytes.
+        """
 
     def as_key(self, secret: str) -> Door:
         """The same door for the holder of a key."""
@@ -33,7 +37,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera:
+class Tessera(RecordVerbs, BlobVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:
@@ -74,9 +78,7 @@ class Tessera:
     # Tasks
 
     def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task on a queue and return its id. The fields of a `TaskSpec`, as a mapping or by name.
-        An id that the queue has already changes nothing.
-        """
+        """Put a task (the fields of a `TaskSpec`) on a queue; its id. One that is there changes nothing."""
         return self._call("enqueue", **{**(spec or {}), **fields}).task_id
 
     def enqueue_batch(self, tasks: Iterable[Mapping[str, Any]]) -> list[str]:

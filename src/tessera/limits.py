@@ -12,7 +12,12 @@ INPUT_BYTES_MAX: Final = 1 << 20
 ERROR_BYTES_MAX: Final = 8 << 10
 REASON_BYTES_MAX: Final = 8 << 10
 INPUT_SCHEMA_BYTES_MAX: Final = 8 << 10
+RECORD_BYTES_MAX: Final = 1 << 20  # of a record's value
+PAYLOAD_BYTES_MAX: Final = 1 << 20  # of a feed's item
 LEASE_OUTPUTS_BYTES_MAX: Final = 4 << 20
+BLOB_BYTES_MAX: Final = 16 << 20
+CHUNK_BYTES_MAX: Final = 1 << 20  # of a blob's stored pieces
+DESCRIPTION_BYTES_MAX: Final = 8 << 10
 DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
 
 WORKER_CHARS_MAX: Final = 200
@@ -24,6 +29,7 @@ QUEUES_PER_CLAIM_MAX: Final = 100
 CLAIMS_PER_BATCH_MAX: Final = 100
 SUBMITS_PER_BATCH_MAX: Final = 100
 TASKS_PER_BATCH_MAX: Final = 1_000
+WRITES_PER_BATCH_MAX: Final = 100
 MODEL_CHARS_MAX: Final = 200  # a model's name
 USAGE_BYTES_MAX: Final = 64 << 10  # what a model job says it used
 
@@ -44,18 +50,25 @@ RETRY_AFTER_SECONDS_MAX: Final = 30
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 1_000
 PAGE_BRIEFS_BYTES_MAX: Final = 4 << 20
+PAGE_BYTES_MAX: Final = 4 << 20  # of the documents on a page of records or of a feed
 EVENTS_PAGE_MAX: Final = 10_000
+FEED_PAGE_MAX: Final = 10_000
+WAIT_SECONDS_MAX: Final = 30  # of a request that waits for something to come
 
 DUE_PER_SETTLE_MAX: Final = 100
 SETTLES_PER_TURN_MAX: Final = 10  # about 10 ms; then others come first
+UPLOAD_SECONDS: Final = 3_600  # how long staged chunks wait for the next one, or for their publication
+CHUNKS_PER_SWEEP_MAX: Final = 4  # a few milliseconds
 LOST_RACES_MAX: Final = 5  # re-runs of a verb whose rows changed under it
 BATCH_VERBS_MAX: Final = 512  # of one transaction on the event loop
-CHECKPOINT_PAGES: Final = 4_000  # of the write-ahead log: how long it grows before it is copied
+CHECKPOINT_PAGES: Final = 12_000  # of the write-ahead log: three large blobs; then it is copied
 CHECKPOINT_BYTES: Final = 4 << 20  # the same for the service's thread, which looks so often:
 CHECKPOINT_SECONDS: Final = 0.25
 WAL_BYTES_LARGE: Final = 64 << 20  # from here on the log is cut short, though writers wait for it
 BUSY_SECONDS_MAX: Final = 5  # how long a writer waits for another process's transaction
 REMEMBERED_ROWS_MAX: Final = 10_000
+WRITER_CACHE_KIB: Final = 64 << 10  # pages of the store that its connection keeps at hand
+READER_CACHE_KIB: Final = 4 << 10  # less: what a look meets once, such as a blob, is not met again
 READERS_MAX: Final = 4  # connections that read beside the writer
 LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 

@@ -14,6 +14,9 @@ PATH_WORDS: Final = (
     "batch|cancel|claim|claim-batch|heartbeat|park|release|requeue|resume|split|submit|submit-batch"
 )
 TASK_ID_PATTERN: Final = rf"^(?!(?:{PATH_WORDS})$)[A-Za-z0-9][A-Za-z0-9_.:-]{{0,127}}$(?!\n)"
+KEY_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,255}$(?!\n)"
+SHA256_PATTERN: Final = r"^[0-9a-f]{64}$(?!\n)"
+MEDIA_TYPE_PATTERN: Final = r"^[A-Za-z0-9][\x21\x23-\x2e\x30-\x39\x41-\x7e]{0,99}/[\x20-\x7e]{1,150}$(?!\n)"
 IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,255}$(?!\n)"
 TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
 
@@ -26,6 +29,8 @@ ADMIN_EFFECTS: Final = frozenset({EFFECT_RANK["write-repo"], EFFECT_RANK["public
 SCOPES: Final = ("admin", "store")
 
 TOMBSTONES: Final = "negative.knowledge"  # the store that dead letters leave their record in
+REFLEXES: Final = "tessera.reflexes"  # the one store of ours that users write
+OUR_STORES: Final = "tessera."  # stores whose names begin so are ours
 
 EVENT_TYPES: Final = (
     "queue_defined", "enqueued", "claimed", "heartbeat", "submitted", "retry_scheduled",

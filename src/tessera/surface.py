@@ -7,9 +7,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tessera import models
+from tessera.acts.put import put_blob, put_object
 from tessera.models import Model, Nothing
 from tessera.storage.port import Verb
-from tessera.verbs import jobs, keys, looks
+from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, records
 from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
@@ -28,7 +29,7 @@ from tessera.verbs.submit import submit, submit_batch, submits
 class Row(Struct, frozen=True):
     """One verb: what it takes and gives, what it needs, and where it is met."""
 
-    verb: Verb
+    verb: Verb  # or an act of several transactions, where the body is bytes
     ask: type[Model]
     answer: type[Model]
     path: str | None  # None: offered on the store's machine only
@@ -38,6 +39,9 @@ class Row(Struct, frozen=True):
     status: int = 200
     header: str | None = None  # a field of the ask that travels as this header
     waits: bool = False  # an empty answer may be waited out
+    body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
+    answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
+    flag: str | None = None  # the query flag that picks this verb among those of its path
     tool: bool = False  # whether MCP offers it under the verb's name
     many: Verb | None = None  # its form for many callers at once
 
@@ -45,6 +49,11 @@ class Row(Struct, frozen=True):
     def name(self) -> str:
         """The verb's name, the same in the library, in MCP and in the docs."""
         return str(self.verb.__name__)
+
+    @property
+    def is_act(self) -> bool:
+        """Whether it takes several transactions: `acts.act.carry_out` then, not `run`."""
+        return self.body == "bytes"
 
     @property
     def reads(self) -> bool:
@@ -59,6 +68,9 @@ class Row(Struct, frozen=True):
 _IDEMPOTENCY = "idempotency_key"
 _HOLDER = "the key that claimed"
 _QUEUE = "key for the queue"
+_STORE = "key with store scope"
+_RECORD = "/v1/stores/{store}/records/{key}"
+_OBJECT = "/v1/buckets/{bucket}/objects/{key}"
 
 _ROWS: tuple[Row, ...] = (
     Row(define_queue, models.DefineQueue, models.QueueConfig, "/v1/queues/define", "admin", "queues define"),
@@ -130,6 +142,69 @@ _ROWS: tuple[Row, ...] = (
     Row(looks.counts, models.AskCounts, models.Counts, "/v1/counts", "any key", "counts", "GET"),
     Row(looks.health, Nothing, models.Health, "/v1/health", "nothing", "health", "GET"),
     Row(looks.events, models.ListEvents, models.Events, "/v1/events", "admin", "events", "GET"),
+    Row(
+        records.put_record, models.PutRecord, models.RecordVersion, _RECORD, _STORE, "records put",
+        many=records.puts,
+    ),
+    Row(
+        records.put_records, models.PutRecords, models.Written, "/v1/stores/batch", _STORE,
+        "records put-batch", many=records.puts,
+    ),
+    Row(records.get_record, models.RecordRef, models.RecordVersion, _RECORD, _STORE, "records get", "GET"),
+    Row(
+        records.record_history, models.RecordVersions, models.History, f"{_RECORD}/history", _STORE,
+        "records history", "GET",
+    ),
+    Row(records.stores, Nothing, models.Stores, "/v1/stores", _STORE, "records stores", "GET"),
+    Row(
+        records.list_records, models.ListRecords, models.Records, "/v1/stores/{store}/records", _STORE,
+        "records list", "GET",
+    ),
+    Row(feeds.feeds, Nothing, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET"),
+    Row(
+        feeds.publish_feed, models.PublishFeed, models.Published, "/v1/feeds/{feed}", _STORE, "feeds publish",
+        status=201,
+    ),
+    Row(
+        feeds.poll_feed, models.PollFeed, models.FeedPage, "/v1/feeds/{feed}", _STORE, "feeds poll", "GET",
+        waits=True,
+    ),
+    Row(
+        put_blob, models.PutBlob, models.Blob, "/v1/blobs", _STORE, "blobs put", status=201, body="bytes",
+    ),
+    Row(
+        blobs.get_blob, models.GetBlob, models.Content, "/v1/blobs/{sha256}", _STORE, "blobs get", "GET",
+        header="range", answer_body="bytes",
+    ),
+    Row(
+        blobs.blob_meta, models.BlobRef, models.Blob, "/v1/blobs/{sha256}", _STORE, "blobs show", "GET",
+        flag="meta",
+    ),
+    Row(
+        objects.define_bucket, models.BucketConfig, models.BucketInfo, "/v1/buckets/define", _STORE,
+        "buckets define",
+    ),
+    Row(objects.buckets, Nothing, models.Buckets, "/v1/buckets", _STORE, "buckets list", "GET"),
+    Row(
+        put_object, models.PutObject, models.ObjectMeta, _OBJECT, _STORE, "objects put", status=201,
+        header="content_type", body="bytes",
+    ),
+    Row(
+        objects.get_object, models.GetObject, models.Content, _OBJECT, _STORE, "objects get", "GET",
+        header="range", answer_body="bytes",
+    ),
+    Row(
+        objects.object_meta, models.ObjectRef, models.ObjectMeta, _OBJECT, _STORE, "objects show", "GET",
+        flag="meta",
+    ),
+    Row(
+        objects.list_objects, models.ListObjects, models.Objects, "/v1/buckets/{bucket}/objects", _STORE,
+        "objects list", "GET",
+    ),
+    Row(
+        objects.object_history, models.ObjectVersions, models.Versions, _OBJECT, _STORE, "objects history",
+        "GET", flag="history",
+    ),
     Row(
         keys.issue_key, models.IssueKeyBody, models.IssuedKey, "/v1/admin/keys", "admin", "keys issue",
         status=201,

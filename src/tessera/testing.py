@@ -124,7 +124,8 @@ def open_on_loop(path: str, *, runtime: Runtime | None = None) -> Tessera:
     """Open a store as `tessera.open` does, but on the engine that serves event loops: verbs of concurrent
     callers share commits.
     """
-    return Tessera(DirectDoor(LoopThread(path, runtime or real_runtime())))
+    runtime = runtime or real_runtime()
+    return Tessera(DirectDoor(LoopThread(path, runtime), runtime))
 
 
 def die_at(point: str, command: Sequence[str], *, timeout: float = 60) -> None:

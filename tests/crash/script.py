@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 import tessera
-from tessera.errors import InvalidState, StaleLease, TesseraError
+from tessera.errors import InvalidState, StaleLease, TesseraError, VersionConflict
 from tessera.limits import SECOND_US
 from tessera.runtime import real_runtime
 from tessera.testing import open_on_loop
@@ -60,7 +60,7 @@ class Script:
         in_flight = 0 < len(self.answers) == self._began_with
         try:
             answer = msgspec.to_builtins(act())
-        except (StaleLease, InvalidState):
+        except (StaleLease, InvalidState, VersionConflict):
             if not (in_flight and happened()):
                 raise
             answer = None

@@ -5,18 +5,35 @@ python story.py STORE ANSWERS
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+import tessera
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crash.script import Script
 
+BYTES = bytes(range(256)) * 5_000  # a chunk and a rest
 SCHEMA = {"type": "object", "required": ["go"]}
+
+
+class Overtaken(io.BytesIO):
+    """Bytes that take so long that somebody else's version comes first."""
+
+    def __init__(self, store: tessera.Tessera) -> None:
+        super().__init__(b"too late" * 200_000)
+        self._store = store
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell() > 0 and not self._store.list_objects("b", "two").objects:
+            self._store.put_object("b", "two", b"quicker")
+        return super().read(size)
 
 
 class Story(Script):
@@ -35,6 +52,7 @@ class Story(Script):
         self.reaping()
         self.batches()
         self.model_jobs()
+        self.files()
 
     def settings(self) -> None:
         store = self.store
@@ -208,6 +226,18 @@ class Story(Script):
         self.step("resume j", lambda: store.resume("j", "go on"), self.is_ready("j"))
         self.finish("j")
 
+    def files(self) -> None:
+        """Bytes of several chunks, versions of an object, one that is overtaken, and a sweep."""
+        store, put = self.store, self.store.put_object
+        self.step("store blob", lambda: store.put_blob(io.BytesIO(BYTES)))
+        self.step("define bucket", lambda: store.define_bucket("b", "first"))
+        self.step("describe bucket", lambda: store.define_bucket("b", "second"))
+        self.step("first version", lambda: put("b", "k", b"first"), self.is_version(1))
+        self.step("second version", lambda: put("b", "k", BYTES[:-1], 1), self.is_version(2))
+        self.step("third version", lambda: put("b", "k", io.BytesIO(BYTES), 2), self.is_version(3))
+        self.refused("overtaken", "version_conflict", lambda: put("b", "two", Overtaken(store)))
+        self.step("sweep", store.reap)
+
     # Turns of phrase
 
     def claim(self, task_id: str, queue: str = "q") -> int:
@@ -235,6 +265,9 @@ class Story(Script):
 
     def is_cancelled(self, task_id: str) -> Any:
         return lambda: self.store.task(task_id).state == "cancelled"
+
+    def is_version(self, version: int) -> Any:
+        return lambda: self.store.object_meta("b", "k").version == version
 
     def rot(self) -> None:
         """What a bad disk does."""

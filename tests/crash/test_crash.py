@@ -4,6 +4,7 @@ and the story goes on as if nothing had happened.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -59,6 +60,12 @@ def ending(path: str) -> dict[str, Any]:
                 for t in tasks
             ],
             "jobs": [(job.job_id, job.status, job.usage, job.cost_usd) for job in store.jobs().jobs],
+            "buckets": store.buckets(),
+            "objects": [
+                [(one.bucket, one.key, one.version, one.sha256, one.size)
+                 for one in store.object_history("b", meta.key).versions]
+                for meta in store.list_objects("b").objects
+            ],
             "results": [
                 (one.idempotency_key, one.task_id, one.fencing_token, one.ok, one.output, one.error)
                 for t in tasks for one in store.results(t.task_id)
@@ -129,9 +136,14 @@ def assert_nothing_answered_is_lost(story: Story) -> None:
             assert tasks >= (set(answer) if isinstance(answer, list) else {answer})
         elif verb == "split" and answer:
             assert set(answer) <= tasks
-        elif isinstance(answer, dict) and "sha256" in answer:
+        elif isinstance(answer, dict) and "content_type" in answer:
+            meta = story.store.object_meta(answer["bucket"], answer["key"], answer["version"])
+            assert _plain(meta) == answer
+        elif isinstance(answer, dict) and "idempotency_key" in answer:
             kept = {one.idempotency_key: one.sha256 for one in story.store.results(answer["task_id"])}
             assert kept[answer["idempotency_key"]] == answer["sha256"]
+        elif verb == "store":
+            assert hashlib.sha256(story.store.get_blob(answer)).hexdigest() == answer
         elif verb == "issue":
             assert keys[answer["grant"]["key_id"]].name == rest
             assert_opens(story, answer["key"], not keys[answer["grant"]["key_id"]].revoked_at)

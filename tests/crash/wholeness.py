@@ -11,6 +11,7 @@ import apsw
 from model.checks import BESIDE, STORY
 from model.things import receipt_hash
 
+from crash.files import assert_files_whole
 from tessera.names import EVENT_TYPES
 from tessera.states import CHILDREN, DEAD, DEPENDENCIES, DONE, ENDED, INPUT, LEASED, STATES, WAITING
 
@@ -32,6 +33,7 @@ def assert_whole(path: str, *, damaged: tuple[str, ...] = ()) -> None:
             _results(connection, tasks, log)
             _parks(connection, tasks, log)
             _dead(connection, tasks)
+            assert_files_whole(connection)
     finally:
         connection.close()
 

@@ -46,6 +46,15 @@ class Worker:
         """Once."""
         self._write(self._ask(self._store.reap))
 
+    def put(self, key: str, times: int) -> None:
+        """Store a next version of an object again and again, whoever else does."""
+        seen = None
+        for n in range(times):
+            body = f"{self._name} {n}".encode()
+            answer = self._ask(lambda body=body, seen=seen: self._store.put_object("kits", key, body, seen))
+            self._write(answer)
+            seen = self._store.object_meta("kits", key).version
+
     def _ask(self, act: Callable[[], Any]) -> Any:
         """The answer. A store that is busy with others has certainly done nothing, so it is asked again."""
         while True:

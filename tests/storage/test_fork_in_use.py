@@ -31,7 +31,7 @@ def test_a_child_of_a_service(path: str) -> None:
     open the file, under any name, and is told to start afresh; its parent notices nothing.
     """
     engine = LoopThread(path, real_runtime())
-    loop_store = Tessera(DirectDoor(engine))
+    loop_store = Tessera(DirectDoor(engine, real_runtime()))
     put(loop_store), loop_store.counts()
     alias = f"{path}-alias"
     os.symlink(path, alias)

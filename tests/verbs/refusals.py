@@ -49,13 +49,32 @@ REFUSALS: dict[str, set[str]] = {
     "counts": {"invalid_request"},
     "health": set(),
     "events": {"invalid_request", "scope_denied"},
+    "put_record": {"invalid_request", "forbidden", "version_conflict"},
+    "put_records": {"invalid_request", "forbidden", "version_conflict"},
+    "get_record": {"invalid_request", "forbidden", "not_found"},
+    "record_history": {"invalid_request", "forbidden", "not_found"},
+    "stores": {"forbidden"},
+    "list_records": {"invalid_request", "forbidden"},
+    "feeds": {"forbidden"},
+    "publish_feed": {"invalid_request", "forbidden"},
+    "poll_feed": {"invalid_request", "forbidden"},
+    "put_blob": {"invalid_request", "forbidden"},
+    "get_blob": {"invalid_request", "forbidden", "not_found", "range_not_satisfiable"},
+    "blob_meta": {"invalid_request", "forbidden", "not_found"},
+    "define_bucket": {"invalid_request", "forbidden"},
+    "buckets": {"forbidden"},
+    "put_object": {"invalid_request", "forbidden", "not_found", "version_conflict"},
+    "get_object": {"invalid_request", "forbidden", "not_found", "range_not_satisfiable"},
+    "object_meta": {"invalid_request", "forbidden", "not_found"},
+    "list_objects": {"invalid_request", "forbidden", "not_found"},
+    "object_history": {"invalid_request", "forbidden", "not_found"},
     "issue_key": {"invalid_request", "scope_denied"},
     "keys": {"scope_denied"},
     "revoke_key": {"invalid_request", "not_found", "scope_denied"},
     "issue_approval": {"invalid_request", "scope_denied"},
 }
 # Codes of doors and verbs that the queue itself does not have.
-ELSEWHERE = frozenset({"method_not_allowed", "version_conflict", "rate_limited"})
+ELSEWHERE = frozenset({"method_not_allowed", "rate_limited"})
 
 
 def dump(path: Path) -> Dump:

@@ -34,6 +34,13 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "release": ("leases", "Give a lease back unharmed."),
         "jobs": ("jobs", "Note the model jobs of a lease, update and list them."),
     },
+    "Documents and files": {
+        "records": ("records", "Keep JSON documents under a key of a store, every version of them."),
+        "feeds": ("feeds", "Publish documents to feeds, and follow them."),
+        "blobs": ("blobs", "Store bytes under their hash, and read them back verified."),
+        "buckets": ("objects", "Make, describe and list buckets."),
+        "objects": ("objects", "Keep files under a key of a bucket, every version of them."),
+    },
     "Watching": {
         "counts": ("looks", "Show how many tasks are in each state."),
         "health": ("looks", "Show whether the store answers, and what is late in it."),

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout, show_many
+from tessera.cli import layout, show_blobs, show_many, show_records
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
@@ -33,6 +33,22 @@ view.register(models.Leases, show_many.leases)
 view.register(show_many.HandedIn, show_many.handed_in)
 view.register(models.Job, show_many.job)
 view.register(models.Jobs, show_many.jobs)
+view.register(models.RecordVersion, show_records.record)
+view.register(models.Written, show_records.written)
+view.register(models.Records, show_records.records)
+view.register(models.History, show_records.history)
+view.register(models.Stores, show_records.stores)
+view.register(models.Published, show_records.published)
+view.register(models.Feeds, show_records.feeds)
+view.register(models.FeedItem, show_records.item)
+view.register(models.FeedPage, show_records.page)
+view.register(models.Blob, show_blobs.blob)
+view.register(models.Content, show_blobs.content)
+view.register(models.BucketInfo, show_blobs.bucket)
+view.register(models.Buckets, show_blobs.buckets)
+view.register(models.ObjectMeta, show_blobs.version)
+view.register(models.Objects, show_blobs.objects)
+view.register(models.Versions, show_blobs.versions)
 
 
 @view.register

@@ -84,6 +84,12 @@ def is_admin(caller: Caller) -> None:
         raise ScopeDenied("this needs an admin key")
 
 
+def holds_store(caller: Caller) -> None:
+    """Refuse whoever lacks the store scope."""
+    if "store" not in caller.scopes:
+        raise Forbidden("this needs a key with the store scope")
+
+
 def is_owner(caller: Caller) -> None:
     """Refuse whoever came with a key: this is done on the store's machine only."""
     if caller.key_id is not None:

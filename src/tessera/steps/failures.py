@@ -45,9 +45,9 @@ def write(tx: Transaction, failure: Failure, key_id: str | None, **data: object)
         tasks.move(tx, before, after, "retry_scheduled", key_id, failures=after.failures, **data)
         return
     tasks.move(tx, before, after, "dead_lettered", key_id, failures=after.failures, **data)
-    key = dict(store=TOMBSTONES, key=after.task_id)
-    tx.write("insert_record", **key, version=1, value=failure.tombstone, now=tx.now)
-    tx.write("insert_record_head", **key)
+    version = dict(store=TOMBSTONES, key=after.task_id, version=1)
+    tx.write("insert_record", **version, value=failure.tombstone, created_at=tx.now)
+    tx.write("insert_record_head", **version)
 
 
 def _tombstone(tx: Transaction, after: TaskRow) -> str:

@@ -14,12 +14,18 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from tessera import rows
+from tessera import rows, rows_blobs, rows_records
 
 SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
+_ROWS: dict[str, type[rows.Row]] = {
+    name: struct
+    for module in (rows, rows_blobs, rows_records)
+    for name, struct in vars(module).items()
+    if isinstance(struct, type) and issubclass(struct, rows.Row)
+}
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
@@ -72,7 +78,7 @@ def _statement(name: str, text: str) -> Statement:
         text=_PARAMETER.sub(lambda found: places[found[1]], sql),
         params=params,
         bind=_binder(params),
-        row=getattr(rows, row[1]) if row else None,
+        row=_ROWS[row[1]] if row else None,
         remembered_until=tuple(one.strip() for one in remembered[1].split(",")) if remembered else (),
     )
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import apsw
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import BUSY_SECONDS_MAX, CHECKPOINT_PAGES, LOST_RACES_MAX
+from tessera.limits import (
+    BUSY_SECONDS_MAX,
+    CHECKPOINT_PAGES,
+    LOST_RACES_MAX,
+    READER_CACHE_KIB,
+    WRITER_CACHE_KIB,
+)
 from tessera.storage.forks import refuse_barred
 
 _SAID_OF: dict[type[Exception], str] = {
@@ -35,7 +41,7 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     _use_wal(connection)
     for pragma in (
         "synchronous = normal",
-        "cache_size = -65536",
+        f"cache_size = {-(READER_CACHE_KIB if read_only else WRITER_CACHE_KIB)}",
         f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
         "temp_store = memory",
         "foreign_keys = off",  # what they name is checked by the verbs, once

@@ -62,7 +62,8 @@ class DirectEngine:
         with self._lock:
             if not job.ran:  # else the thread that held the lock before us ran it too
                 self._run_backlog(job)
-        self._writer.wal.cover(job.number)
+        if not job.provisional:
+            self._writer.wal.cover(job.number)
         return Done(job.outcome)
 
     def read(self, look: Verb, *args: Any) -> Any:

@@ -77,6 +77,10 @@ class LoopEngine:
         """From now on, call this on the loop after each commit that changed something."""
         self._writer.watch = tell
 
+    def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Compute something in a thread."""
+        return self._loop.run_in_executor(self._pool, work)
+
     def close(self) -> None:
         """Run, commit, sync and answer what was asked before, then let go of the file."""
         if self._closed:
@@ -185,7 +189,7 @@ class LoopEngine:
         self._commit()
         jobs, self._unsynced = self._unsynced, []
         synced = self._writer.wal.synced
-        if len(jobs) == 1:
+        if len(jobs) == 1 and not jobs[0].provisional:  # that one may have written much
             self._writer.wal.cover(jobs[0].number)
             _answer(jobs)
         elif any(job.number > synced for job in jobs):

@@ -76,7 +76,10 @@ class Engine(Protocol):
     """A store that runs verbs. An answer is given only once it would survive a power cut."""
 
     def submit(self, verb: Verb, *args: Any) -> Answer:
-        """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal."""
+        """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal. A verb
+        whose `provisional` is true may be answered before it is on disk: a later one will be, and it with
+        it.
+        """
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a verb that only reads, beside the writer; return its answer or raise its refusal."""

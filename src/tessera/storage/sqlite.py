@@ -35,7 +35,7 @@ AGAIN = object()  # an attempt's answer: what is settled stays, run the verb aga
 class Job:
     """A verb on its way: what to run, then what came out."""
 
-    __slots__ = ("answer", "args", "number", "outcome", "ran", "settled", "since", "verb")
+    __slots__ = ("answer", "args", "number", "outcome", "provisional", "ran", "settled", "since", "verb")
 
     def __init__(
         self, verb: Verb, args: tuple[Any, ...], answer: Callable[[Any], None] | None = None
@@ -45,6 +45,7 @@ class Job:
         self.answer = answer
         self.outcome: Any = None
         self.ran = False
+        self.provisional = getattr(verb, "provisional", False)
         self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
         self.since: int | None = None  # when it first found the store locked by another process

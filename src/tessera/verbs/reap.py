@@ -8,18 +8,21 @@ from tessera.models import Nothing, Reaped
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
-from tessera.steps import lapses
+from tessera.steps import blobs, lapses
 from tessera.storage.port import Overdue, Transaction
 
 
 def reap(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Reaped:
-    """Process every lapse, retry and park that is due, in every queue, and record the run. The settling is
-    done in bounded transactions before this one, so a crash in the middle loses nothing.
+    """Process every lapse, retry and park that is due, in every queue, sweep what abandoned puts have
+    staged, and record the run. All that is done in bounded transactions before this one, so a crash in the
+    middle loses nothing.
     """
     grants.is_admin(caller)
     overdue = tx.one("overdue_queue", now=tx.now)
     if overdue is not None:
         raise Overdue(partial(lapses.settle_queue, overdue.value))
+    if tx.one("upload_left_behind", now=tx.now) is not None:
+        raise Overdue(blobs.sweep)
     runtime.reach("reap.read")
 
     tx.write("set_meta", name="reaper_last_run", value=tx.now)

@@ -26,11 +26,3 @@ values (:at, :type, :queue, :task_id, :worker, :fencing_token, :key_id, :data);
 select e.seq, e.at, e.type, q.name as queue, e.task_id, e.worker, e.fencing_token, e.key_id, e.data
 from events e left join queues q on q.queue = e.queue
 where e.seq > :after order by e.seq limit :limit;
-
--- name: insert_record
--- A new version of a record.
-insert into records (store, key, version, value, created_at) values (:store, :key, :version, :value, :now);
-
--- name: insert_record_head
--- The first head of a record.
-insert into record_heads (store, key, version) values (:store, :key, 1);

@@ -1,0 +1,90 @@
+"""`tessera feeds`: documents published to a feed, and followed by its cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tessera.cli import options
+from tessera.limits import WAIT_SECONDS_MAX
+
+if TYPE_CHECKING:
+    from tessera.library import Tessera
+
+feed = click.argument("feed")
+
+
+@click.group()
+def feeds() -> None:
+    """Publish documents to feeds, and follow them.
+
+    \b
+    Example:
+      tessera feeds publish findings '{"file": "a.py", "line": 3}'
+      tessera feeds poll findings --follow
+    """
+
+
+@feeds.command("list")
+@options.prints
+@options.takes_store
+def list_feeds(store: Tessera, say: Any) -> None:
+    """List every feed with the cursor of its last item.
+
+    \b
+    Example:
+      tessera feeds list
+    """
+    from tessera import models
+
+    say(models.Feeds(store.feeds()))
+
+
+@feeds.command()
+@feed
+@click.argument("payload", type=options.Document())
+@options.prints
+@options.takes_store
+def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
+    """Append a document to a feed; the first one makes the feed. PAYLOAD is JSON, @FILE or - for standard
+    input.
+
+    \b
+    Example:
+      tessera feeds publish findings '{"file": "a.py", "line": 3}'
+    """
+    say(store.publish_feed(feed, payload))
+
+
+@feeds.command()
+@feed
+@click.option("--after", type=int, default=0, metavar="N", help="The items after this cursor.")
+@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 10000.")
+@click.option(
+    "--wait", type=float, default=0.0, metavar="S", help="Wait so many seconds for the first, at most 30."
+)
+@click.option("--follow", is_flag=True, help="Go on with what is published, until Ctrl-C.")
+@options.prints
+@options.takes_store
+def poll(
+    store: Tessera, say: Any, feed: str, after: int, limit: int, wait: float, follow: bool
+) -> None:  # fmt: skip
+    """Read the items of a feed after a cursor: a page of them, or one line an item without end.
+
+    \b
+    Example:
+      tessera feeds poll findings --after 17 --wait 10
+      tessera feeds poll findings --follow --json
+    """
+    if not follow:
+        say(store.poll_feed(feed, after, limit=limit, wait=wait))
+        return
+    try:
+        while True:
+            page = store.poll_feed(feed, after, limit=limit, wait=WAIT_SECONDS_MAX)
+            for item in page.items:
+                say(item)
+            after = page.next
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,65 @@
+"""Buckets and objects inside a transaction: found, and compared with what a writer expects."""
+
+from __future__ import annotations
+
+from tessera.errors import NotFound, VersionConflict
+from tessera.models import BucketInfo, ObjectMeta
+from tessera.rows_blobs import BucketRow, ObjectRow
+from tessera.runtime import rfc3339
+from tessera.storage.port import Transaction
+
+
+def bucket_known(tx: Transaction, name: str) -> BucketRow:
+    """A bucket, or `not_found`."""
+    bucket: BucketRow | None = tx.one("bucket_named", name=name)
+    if bucket is None:
+        raise NotFound("no such bucket")
+    return bucket
+
+
+def head_expected(tx: Transaction, bucket: BucketRow, key: str, version: int | None) -> ObjectRow | None:
+    """The object's latest version, if it is the one that the writer expects; None expects that there is
+    none. Otherwise `version_conflict` with the version that there is.
+    """
+    head: ObjectRow | None = tx.one("object_head", bucket=bucket.bucket, key=key)
+    current = None if head is None else head.version
+    if current != version:
+        there = "does not exist" if current is None else f"is at version {current}"
+        raise VersionConflict(f"the object {there}", current_version=current)
+    return head
+
+
+def version_known(tx: Transaction, bucket: BucketRow, key: str, version: int | None) -> ObjectRow:
+    """An object's latest version, or a given one; or `not_found`."""
+    row: ObjectRow | None
+    if version is None:
+        row = tx.one("object_head", bucket=bucket.bucket, key=key)
+    else:
+        row = tx.one("object_version", bucket=bucket.bucket, key=key, version=version)
+    if row is None:
+        raise NotFound("no such object" if version is None else "no such version of an object")
+    return row
+
+
+def shown(bucket: str, row: ObjectRow) -> ObjectMeta:
+    """A version as the wire has it."""
+    return ObjectMeta(
+        bucket=bucket,
+        key=row.key,
+        version=row.version,
+        sha256=row.sha256,
+        size=row.size,
+        content_type=row.content_type,
+        created_at=rfc3339(row.created_at),
+    )
+
+
+def bucket_shown(row: BucketRow) -> BucketInfo:
+    """A bucket as the wire has it."""
+    return BucketInfo(
+        name=row.name,
+        description=row.description,
+        objects=row.objects,
+        bytes=row.bytes,
+        created_at=rfc3339(row.created_at),
+    )

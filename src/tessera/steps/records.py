@@ -1,0 +1,70 @@
+"""Records inside a transaction: found, compared with what a writer expects, written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tessera.canonical import json_text
+from tessera.errors import Forbidden, VersionConflict
+from tessera.models import Raw, RecordVersion
+from tessera.names import OUR_STORES, REFLEXES, TOMBSTONES
+from tessera.rows_records import RecordHeadRow, RecordRow
+from tessera.runtime import rfc3339
+from tessera.storage.port import Transaction
+
+Name = tuple[str, str]  # a record's store and key
+
+
+class Heads:
+    """The latest versions of some records, as they were read and as the writes decided so far make them."""
+
+    def __init__(self, tx: Transaction, names: Sequence[Name]) -> None:
+        self.read = _heads(tx, names)
+        self.now = dict(self.read)
+
+    def next_version(self, name: Name, expected: int | None) -> int:
+        """The version that a write makes, if the latest one is what its writer expects; None expects that
+        there is none. Otherwise `version_conflict` with the version that there is.
+        """
+        current = self.now.get(name)
+        if current != expected:
+            there = "does not exist" if current is None else f"is at version {current}"
+            raise VersionConflict(f"the record {there}", current_version=current)
+        return 1 if current is None else current + 1
+
+
+def refuse_reserved(store: str) -> None:
+    """Refuse a write to a store that only Tessera writes. (Contract §4.8.)"""
+    if store == TOMBSTONES or (store.startswith(OUR_STORES) and store != REFLEXES):
+        raise Forbidden(f"the store {store} is written by Tessera alone: choose another name")
+
+
+def write(tx: Transaction, versions: Sequence[RecordRow], heads: Heads) -> None:
+    """Add versions in order, and let the heads name the last of each record."""
+    tx.save_all("insert_record", versions)
+    for (store, key), version in heads.now.items():
+        read = heads.read.get((store, key))
+        if read is None:
+            tx.write("insert_record_head", store=store, key=key, version=version)
+        elif read != version:
+            tx.write("move_record_head", store=store, key=key, version=version, read_version=read)
+
+
+def shown(row: RecordRow) -> RecordVersion:
+    """A version as the wire has it."""
+    return RecordVersion(
+        store=row.store,
+        key=row.key,
+        version=row.version,
+        value=Raw(row.value.encode()),
+        created_at=rfc3339(row.created_at),
+    )
+
+
+def _heads(tx: Transaction, names: Sequence[Name]) -> dict[Name, int]:
+    if len(names) == 1:
+        store, key = names[0]
+        head: RecordHeadRow | None = tx.one("record_head", store=store, key=key)
+        return {} if head is None else {names[0]: head.version}
+    rows: list[RecordHeadRow] = tx.all("each_record_head", records=json_text(names))
+    return {(row.store, row.key): row.version for row in rows}
