@@ -17,6 +17,7 @@ ROWS = {name: row for name, row in SURFACE.items() if row.path is not None}
 WITHOUT_KEY = {"health"}
 ADMIN = {name for name, row in ROWS.items() if row.needs == "admin"}
 ANY_KEY = {name for name, row in ROWS.items() if row.needs.startswith("any key")}
+STORE = {name for name, row in ROWS.items() if row.needs == "key with store scope"}
 HOLDER = {name for name, row in ROWS.items() if row.needs.startswith("the key that claimed")}
 _numbers = count(1)
 
@@ -68,6 +69,16 @@ class Stage:
         assert self.service.post("/v1/jobs", body, key=self.worker_key).status == 201
         return str(body["job_id"])
 
+    def blob(self) -> str:
+        """The hash of some bytes."""
+        return str(self.service.post("/v1/blobs", self.queue.encode()).json["sha256"])
+
+    def object(self) -> str:
+        """The key of an object in the bucket `nouns`."""
+        key = f"object-{next(_numbers)}"
+        assert self.service.post(f"/v1/buckets/nouns/objects/{key}", b"bytes").status == 201
+        return key
+
     def key_id(self) -> str:
         """A key that may be revoked."""
         return str(self.service.post("/v1/admin/keys", {}).json["grant"]["key_id"])
@@ -105,6 +116,15 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
     "results": lambda stage: {"{task_id}": stage.dead()},
     "revoke_key": lambda stage: {"{key_id}": stage.key_id()},
     "issue_key": lambda stage: {"name": "another"},
+    "put_blob": lambda stage: {"bytes": stage.queue.encode()},
+    "get_blob": lambda stage: {"{sha256}": stage.blob()},
+    "blob_meta": lambda stage: {"{sha256}": stage.blob()},
+    "define_bucket": lambda stage: {"name": stage.queue},
+    "put_object": lambda stage: {"{bucket}": "nouns", "{key}": stage.queue, "bytes": b"x"},
+    "get_object": lambda stage: {"{bucket}": "nouns", "{key}": stage.object()},
+    "object_meta": lambda stage: {"{bucket}": "nouns", "{key}": stage.object()},
+    "object_history": lambda stage: {"{bucket}": "nouns", "{key}": stage.object()},
+    "list_objects": lambda stage: {"{bucket}": "nouns"},
 }
 
 
@@ -115,8 +135,10 @@ def ask(stage: Stage, row: Row, key: str | None) -> Reply:
     path = row.path or ""
     for name in [name for name in fields if name.startswith("{")]:
         path = path.replace(name, fields.pop(name))
+    if row.flag is not None:
+        path += f"?{row.flag}=true"
     headers = {"idempotency-key": f"key-{next(_numbers)}"} if row.name == "submit" else {}
-    body = None if row.reads else fields
+    body = None if row.reads else fields.pop("bytes", fields)
     return stage.service.call(row.method, path, body, key=key, headers=headers)
 
 
@@ -129,9 +151,12 @@ def test_answers_whom_it_is_for(service: Running, name: str) -> None:
     reply = ask(stage, row, key)
 
     assert reply.status == row.status, reply.body
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    if row.answer_body == "bytes":
+        assert reply.body
+        return
     assert reply.headers["content-type"] == "application/json"
     assert reply.headers["cache-control"] == "no-store"
-    assert reply.headers["x-content-type-options"] == "nosniff"
     fields = msgspec.structs.fields(row.answer)
     assert {one.name for one in fields if one.required} <= reply.json.keys() <= {one.name for one in fields}
 
@@ -163,7 +188,17 @@ def test_operators_rows_need_an_admin_key(service: Running, name: str) -> None:
     assert (reply.status, reply.code) == (403, "scope_denied")
 
 
-@pytest.mark.parametrize("name", sorted(set(ROWS) - ADMIN - ANY_KEY - WITHOUT_KEY))
+@pytest.mark.parametrize("name", sorted(STORE))
+def test_the_stores_rows_need_its_scope(service: Running, name: str) -> None:
+    """What belongs to the store is `forbidden` to a key without the store scope, admin or not."""
+    stage = Stage(service)
+
+    for scopes in ([], ["admin"]):
+        reply = ask(stage, ROWS[name], service.key(scopes=scopes))
+        assert (reply.status, reply.code) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("name", sorted(set(ROWS) - ADMIN - ANY_KEY - STORE - WITHOUT_KEY))
 def test_another_queues_key_is_forbidden(service: Running, name: str) -> None:
     """A key for another queue is `forbidden` whatever it would do to a task of this one."""
     stage = Stage(service)

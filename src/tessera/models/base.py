@@ -31,7 +31,6 @@ After = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]  # a cursor that is a 
 Key = Annotated[str, Meta(pattern=names.KEY_PATTERN)]  # of a record or an object
 Prefix = Annotated[str, Meta(max_length=256)]
 Version = Annotated[int, Meta(ge=1, le=limits.INTEGER_MAX)]
-Wait = Annotated[float, Meta(ge=0, le=limits.WAIT_SECONDS_MAX)]
 
 # A document stays raw JSON inside the house; the library shows its value.
 if TYPE_CHECKING:

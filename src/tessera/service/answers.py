@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from tessera import models
-from tessera.errors import RateLimited, TesseraError, Unauthorized, Unavailable
+from tessera.errors import RangeNotSatisfiable, RateLimited, TesseraError, Unauthorized, Unavailable
 from tessera.surface import Row
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -81,6 +81,8 @@ def refused(refusal: TesseraError) -> Answer:
     problem = refusal.problem()
     if isinstance(refusal, RateLimited | Unavailable):
         headers.append(_retry_after(problem.pop("retry_after_seconds", 1)))
+    if isinstance(refusal, RangeNotSatisfiable):
+        headers.append((b"content-range", f"bytes */{problem['size']}".encode()))
     if isinstance(refusal, Unauthorized):
         headers.append((b"www-authenticate", b"Bearer"))
     if (allow := problem.pop("allow", None)) is not None:

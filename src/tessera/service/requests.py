@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -94,7 +95,7 @@ class Bodies:
     """
 
     def __init__(self) -> None:
-        self._held = 0  # bytes of bodies that have not arrived whole
+        self._held = 0  # bytes that are on their way in or out
 
     async def read(
         self, headers: Headers, receive: Receive, bytes_max: int = JSON_BODY_BYTES_MAX,
@@ -103,13 +104,7 @@ class Bodies:
         """The whole body, or a refusal; `whole` says that it has arrived. Raises `Gone` if the client hangs
         up in the middle.
         """
-        if headers.get(b"content-encoding") not in (None, b"identity", b""):
-            raise UnsupportedMedia("a compressed body is not read: send it plain")
-        length = headers.get(b"content-length")
-        if length is not None and not _LENGTH.match(length):
-            raise InvalidRequest("the header content-length is no number")
-        if length is not None and int(length) > bytes_max:
-            raise _too_large(bytes_max)
+        refuse_unread(headers, bytes_max)
         message = await receive() if whole else await _first(receive, seconds_max)
         if message["type"] == "http.disconnect":
             raise Gone
@@ -119,6 +114,20 @@ class Bodies:
                 raise _too_large(bytes_max)
             return body
         return await self._rest(message, receive, bytes_max, seconds_max)
+
+    def refuse_beyond(self, size: int) -> None:
+        """Refuse to hold so many bytes more than there is memory for."""
+        if self._held + size > BODIES_BYTES_MAX:
+            raise Unavailable("too many bytes are under way at once; try again", definite=True)
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """Count so many bytes that the service holds for one client."""
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
 
     async def _rest(
         self, message: MutableMapping[str, Any], receive: Receive, bytes_max: int, seconds_max: float
@@ -135,8 +144,7 @@ class Bodies:
                         return bytes(body)
                     self._held += len(body) - counted
                     counted = len(body)
-                    if self._held > BODIES_BYTES_MAX:
-                        raise Unavailable("too many bodies are being sent at once; try again", definite=True)
+                    self.refuse_beyond(0)
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Gone
@@ -144,6 +152,17 @@ class Bodies:
             raise _too_slow(seconds_max) from error
         finally:
             self._held -= counted
+
+
+def refuse_unread(headers: Headers, bytes_max: int) -> None:
+    """Refuse a body by what its headers say of it: compressed, or too long."""
+    if headers.get(b"content-encoding") not in (None, b"identity", b""):
+        raise UnsupportedMedia("a compressed body is not read: send it plain")
+    length = headers.get(b"content-length")
+    if length is not None and not _LENGTH.match(length):
+        raise InvalidRequest("the header content-length is no number")
+    if length is not None and int(length) > bytes_max:
+        raise _too_large(bytes_max)
 
 
 async def _first(receive: Receive, seconds_max: float) -> MutableMapping[str, Any]:
@@ -158,17 +177,26 @@ async def _first(receive: Receive, seconds_max: float) -> MutableMapping[str, An
     return message
 
 
-def ask_of_strings(row: Row, named: dict[str, str], query: bytes) -> Model:
-    """What a look is asked: the names in its path, and its query."""
-    fields = query_fields(query)
+def ask_of_strings(row: Row, named: dict[str, str], fields: dict[str, str], headers: Headers) -> Model:
+    """What is asked without a JSON body: the names in the path, the query's fields, and the header that the
+    row names.
+    """
     if twice := named.keys() & fields.keys():
         raise InvalidRequest(f"{min(twice)}: belongs in the path")
-    return models.convert({**named, **fields}, row.ask)
+    if row.header is None:
+        return models.convert({**named, **fields}, row.ask)
+    if row.header in fields:
+        raise InvalidRequest(f"{row.header}: over HTTP this is a header")
+    value = headers.last(row.header.replace("_", "-").encode())
+    said = {} if value is None else {row.header: value.decode("latin-1")}
+    return models.convert({**named, **fields, **said}, row.ask)
 
 
-def ask_of_body(row: Row, named: dict[str, str], query: bytes, headers: Headers, body: bytes) -> Model:
+def ask_of_body(
+    row: Row, named: dict[str, str], fields: dict[str, str], headers: Headers, body: bytes
+) -> Model:  # fmt: skip
     """What a writing verb is asked: its body, the names in its path, and the header that its row names."""
-    if query:
+    if fields:
         raise InvalidRequest("this path takes no query string")
     document = body or b"{}"
     if body:

@@ -24,10 +24,12 @@ class Target(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """A path's template and what its methods mean."""
+    """A path's template and what its methods mean. Of several rows for one method a flag in the query picks
+    one; without a flag it is the row that has none.
+    """
 
     template: str
-    targets: dict[str, Target]
+    targets: dict[str, dict[str | None, Target]]
 
     @property
     def allow(self) -> str:
@@ -35,19 +37,38 @@ class Route(Struct, frozen=True):
         heads = [_HEAD[method] for method in self.targets if method in _HEAD]
         return ", ".join([*sorted([*self.targets, *heads]), "OPTIONS"])
 
-    def target(self, method: str) -> Target | None:
-        """What a method means here, or None. HEAD is GET whose body stays behind."""
-        return self.targets.get("GET" if method == "HEAD" else method)
+    def target(self, method: str, fields: dict[str, str]) -> Target | None:
+        """What a method means here, or None. HEAD is GET whose body stays behind. A flag that picks a row is
+        taken out of the query's fields.
+        """
+        targets = self.targets.get("GET" if method == "HEAD" else method)
+        if targets is None:
+            return None
+        flags = [flag for flag in targets if flag is not None and _is_on(flag, fields)]
+        if len(flags) > 1:
+            raise InvalidRequest(f"{' and '.join(sorted(flags))} exclude each other")
+        return targets[flags[0] if flags else None]
+
+
+def _is_on(flag: str, fields: dict[str, str]) -> bool:
+    """Whether a query sets a flag: `?flag`, `?flag=true` or `?flag=1`."""
+    value = fields.pop(flag, None)
+    if value in (None, "false", "0"):
+        return False
+    if value not in ("", "true", "1"):
+        raise InvalidRequest(f"{flag}: true or false")
+    return True
 
 
 class Routes:
     """Every path of the surface. Where a path of fixed words and a template both fit, the words win."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        by_template: dict[str, dict[str, Target]] = {}
+        by_template: dict[str, dict[str, dict[str | None, Target]]] = {}
         for row in rows:
             if row.path is not None:
-                by_template.setdefault(row.path, {})[row.method] = Target(row, row.run())
+                methods = by_template.setdefault(row.path, {})
+                methods.setdefault(row.method, {})[row.flag] = Target(row, row.run())
         routes = [Route(template, targets) for template, targets in by_template.items()]
         self._fixed = {route.template: route for route in routes if "{" not in route.template}
         self._open: dict[int, list[tuple[list[str], Route]]] = {}

@@ -27,6 +27,7 @@ from tessera.service.bells import LOG, Bells
 from tessera.service.cors import Cors
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
+from tessera.service.raw import RawRoutes
 from tessera.service.requests import (
     Bodies,
     Gone,
@@ -35,9 +36,10 @@ from tessera.service.requests import (
     Scope,
     ask_of_body,
     ask_of_strings,
+    query_fields,
     refuse_key_in_query,
 )
-from tessera.service.routes import Route, Routes, Target
+from tessera.service.routes import Routes, Target
 from tessera.service.streams import Stream, start_of
 from tessera.service.waits import Waits, until_gone
 from tessera.settings import Settings
@@ -84,6 +86,7 @@ class Service:
         self._keys = Keys(engine, runtime)
         self._cors = Cors(settings.cors_origins)
         self._bodies = Bodies()
+        self._raw = RawRoutes(engine, self._bodies)
         self._bells = Bells()
         self._waits = Waits(engine, settings, runtime, self._bells)
         self._streams = 0
@@ -143,10 +146,19 @@ class Service:
         request.route = route.template
         if request.method == "OPTIONS":
             return self._cors.preflight(route.allow)
-        target = self._target(request, route)
+        if route.target(request.method, {}) is None:
+            raise MethodNotAllowed(allow=route.allow)
         refuse_key_in_query(request.query)
+        fields = query_fields(request.query)
+        target = route.target(request.method, fields)
+        assert target is not None
         caller = request.caller = await self._caller(request, target)
-        ask = await self._ask(request, target, named)
+        if target.row.body == "bytes":
+            ask = ask_of_strings(target.row, named, fields, request.headers)
+            return await self._raw.put(target, caller, ask, request.headers, request.receive)
+        if target.row.answer_body == "bytes":
+            return await self._raw.get(route, target, caller, (named, fields), request)
+        ask = await self._ask(request, target, named, fields)
         return await self._run(request, target, caller, ask, more)
 
     def _refuse_beside_the_edge(self, request: Request, path: str) -> None:
@@ -164,12 +176,6 @@ class Service:
             raise MethodNotAllowed(allow="GET, HEAD, OPTIONS")
         return answers.document(_ALIVE)
 
-    def _target(self, request: Request, route: Route) -> Target:
-        target = route.target(request.method)
-        if target is None:
-            raise MethodNotAllowed(allow=route.allow)
-        return target
-
     async def _caller(self, request: Request, target: Target) -> Caller:
         if target.row.needs == "nothing":
             return NOBODY
@@ -184,14 +190,16 @@ class Service:
         client = request.scope.get("client")
         return str(client[0]) if client else ""
 
-    async def _ask(self, request: Request, target: Target, named: dict[str, str]) -> Model:
+    async def _ask(
+        self, request: Request, target: Target, named: dict[str, str], fields: dict[str, str]
+    ) -> Model:
         row = target.row
         if row.reads:
-            return ask_of_strings(row, named, request.query)
+            return ask_of_strings(row, named, fields, request.headers)
         whole = request.words is not None and not request.words.unread()
         body = await self._bodies.read(request.headers, request.receive, whole=whole)
         self._refuse_its_own_key(request, body)
-        return ask_of_body(row, named, request.query, request.headers, body)
+        return ask_of_body(row, named, fields, request.headers, body)
 
     @staticmethod
     def _refuse_its_own_key(request: Request, body: bytes) -> None:

@@ -105,6 +105,9 @@ class EngineOnLoop(Protocol):
     def read(self, look: Verb, *args: Any) -> Awaitable[Any]:
         """Run a verb that only reads, beside the writer."""
 
+    def compute(self, work: Callable[[], Any]) -> Awaitable[Any]:
+        """Compute something in a thread."""
+
     def watch(self, tell: Callable[[News], None]) -> None:
         """From now on, call this on the loop after each commit that changed something."""
 
