@@ -82,7 +82,6 @@ BYTES_SECONDS_MAX: Final = 300  # for all of it
 LINGER_SECONDS: Final = 2  # how long what a refused client still sends is read and thrown away
 IDLE_SECONDS_MAX: Final = 75  # between two requests of a connection
 WRITE_SECONDS_MAX: Final = 30  # for a client to take what a stream has for it
-WAIT_SECONDS_MAX: Final = 30  # of a claim for work, of a look for a task's end
 CLAIMS_AT_ONCE: Final = 24  # in the engine; the others stand at the gate, so that nothing queues behind them
 WAITERS_TICK_SECONDS: Final = 0.5  # how often waiting claims look for what no commit of ours announces
 LINES_PER_TICK: Final = 64  # of waiting claims that look alike

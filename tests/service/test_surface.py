@@ -69,6 +69,12 @@ class Stage:
         assert self.service.post("/v1/jobs", body, key=self.worker_key).status == 201
         return str(body["job_id"])
 
+    def record(self) -> str:
+        """The key of a record in the store `notes`."""
+        key = f"record-{next(_numbers)}"
+        assert self.service.post(f"/v1/stores/notes/records/{key}", {"value": 1}).status == 200
+        return key
+
     def blob(self) -> str:
         """The hash of some bytes."""
         return str(self.service.post("/v1/blobs", self.queue.encode()).json["sha256"])
@@ -116,6 +122,13 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
     "results": lambda stage: {"{task_id}": stage.dead()},
     "revoke_key": lambda stage: {"{key_id}": stage.key_id()},
     "issue_key": lambda stage: {"name": "another"},
+    "put_record": lambda stage: {"{store}": "notes", "{key}": stage.queue, "value": 1},
+    "put_records": lambda stage: {"writes": [{"store": "notes", "key": stage.queue, "value": 1}]},
+    "get_record": lambda stage: {"{store}": "notes", "{key}": stage.record()},
+    "record_history": lambda stage: {"{store}": "notes", "{key}": stage.record()},
+    "list_records": lambda stage: {"{store}": "notes"},
+    "publish_feed": lambda stage: {"{feed}": "news", "payload": {}},
+    "poll_feed": lambda stage: {"{feed}": "news"},
     "put_blob": lambda stage: {"bytes": stage.queue.encode()},
     "get_blob": lambda stage: {"{sha256}": stage.blob()},
     "blob_meta": lambda stage: {"{sha256}": stage.blob()},

@@ -220,6 +220,24 @@ def test_a_look_waits_for_a_tasks_end(service: Running) -> None:
     assert service.get("/v1/tasks/none?wait=20").code == "not_found"
 
 
+def test_a_poll_waits_for_a_feed(service: Running) -> None:
+    """`?wait=` on a feed answers when something is published, at once when there is more already, and empty
+    after its seconds; a feed that nobody has published to may be waited for too.
+    """
+    empty = service.get("/v1/feeds/news?wait=0.2")
+    assert (empty.status, empty.json["items"], empty.json["next"]) == (200, [], 0)
+    aside = Aside(service.get, "/v1/feeds/news?wait=20")
+    other = Aside(service.get, "/v1/feeds/other?wait=1")
+    time.sleep(0.2)
+    start = time.monotonic()
+    assert service.post("/v1/feeds/news", {"payload": {"a": 1}}).status == 201
+    assert [item["payload"] for item in aside.result().json["items"]] == [{"a": 1}]
+    assert service.get("/v1/feeds/news?wait=20").json["next"] == 1
+    assert time.monotonic() - start < 2
+    assert other.result().json["items"] == []
+    assert service.get("/v1/feeds/news?after=1&wait=0.1").json["items"] == []
+
+
 def test_a_thousand_waiting_claims_hold_no_thread(own: Running) -> None:
     """With 1,000 claims waiting the process has no more threads, 200 heartbeats in a row lose no lease of a
     queue with a lapse of 2 seconds, and none takes a tenth of a second.

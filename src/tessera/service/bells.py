@@ -10,14 +10,20 @@ from typing import Final
 from tessera.storage.port import News
 
 LOG: Final = "log"
+FEEDS: Final = "feeds"
 _ENDS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # events that may end a task
 _FOREIGN_SECONDS: Final = (
     1.0  # how often a waiter looks though no bell rang: another process may have written
 )
 
 
+def task_bell(task_id: str) -> str:
+    """The name of the bell that rings when a task may have ended."""
+    return f"task {task_id}"
+
+
 class Bells:
-    """Who waits for what. A bell's name is the log, or a task's id after `task `."""
+    """Who waits for what: the log, any feed, or the end of one task."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
@@ -45,8 +51,10 @@ class Bells:
         if news.events:
             self._ring(LOG)
         for type_, task_id in news.events:
-            if type_ in _ENDS:
-                self._ring(f"task {task_id}")
+            if type_ in _ENDS and task_id is not None:
+                self._ring(task_bell(task_id))
+            elif type_ == "feed_published":
+                self._ring(FEEDS)
 
     def ring_all(self) -> None:
         """Let everybody look."""

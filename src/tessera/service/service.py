@@ -18,7 +18,7 @@ from tessera.errors import (
     Unavailable,
 )
 from tessera.limits import STREAMS_MAX
-from tessera.models import ListEvents, Model
+from tessera.models import Claim, ListEvents, Model
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service import answers
@@ -217,7 +217,7 @@ class Service:
         self, request: Request, target: Target, caller: Caller, ask: Model, more: answers.Pairs
     ) -> Answer | None:
         row = target.row
-        if row.waits:
+        if isinstance(ask, Claim):
             answer = await self._waits.claim(target, caller, ask, request.receive, request.gone)
         elif isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
             return await self._stream(request, target, caller, ask, more)

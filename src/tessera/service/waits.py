@@ -1,5 +1,5 @@
-"""What may be waited out: work for a claim, the end of a task. Nobody who waits holds a thread or a
-transaction, and who has hung up is given nothing.
+"""What may be waited out: work for a claim, the end of a task, more of a feed. Nobody who waits holds a
+thread or a transaction, and who has hung up is given nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 from tessera.errors import TesseraError
 from tessera.limits import CLAIMS_AT_ONCE, SECOND_US
-from tessera.models import AskTask, Claim, Empty, Lease, Leases, Model, Release
+from tessera.models import AskTask, Claim, Empty, FeedPage, Lease, Leases, Model, PollFeed, Release
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
-from tessera.service.bells import Bells, rung
+from tessera.service.bells import FEEDS, Bells, rung, task_bell
 from tessera.service.gate import Gate
 from tessera.service.requests import Gone, Receive
 from tessera.service.routes import Target
@@ -58,10 +58,9 @@ class Waits:
             room.tell(news)
 
     async def claim(
-        self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
+        self, target: Target, caller: Caller, ask: Claim, receive: Receive, gone: Callable[[], bool]
     ) -> Any:
         """A claim's answer, after its turn and as long a wait as it asks for."""
-        assert isinstance(ask, Claim)
         self._gate.count(caller.key_id)
         room = self._room(target)
         mark = room.mark(ask)
@@ -83,20 +82,20 @@ class Waits:
         return answer
 
     async def look(self, target: Target, caller: Caller, ask: Model, receive: Receive) -> Any:
-        """A look's answer; a task may be waited for until it has ended."""
-        if not isinstance(ask, AskTask) or not ask.wait:
+        """A look's answer. A task may be waited for until it has ended, a feed until it has more."""
+        if not isinstance(ask, AskTask | PollFeed) or not ask.wait:
             return await self._engine.read(target.run, caller, ask)
         async with self._gate.parked():
-            return await until_gone(self._ended(target, caller, ask), receive)
+            return await until_gone(self._enough(target, caller, ask), receive)
 
-    async def _ended(self, target: Target, caller: Caller, ask: AskTask) -> Any:
+    async def _enough(self, target: Target, caller: Caller, ask: AskTask | PollFeed) -> Any:
         until_us = self._runtime.elapsed_us() + int(ask.wait * SECOND_US)
-        with self._bells.listening(f"task {ask.task_id}") as bell:
+        with self._bells.listening(task_bell(ask.task_id) if isinstance(ask, AskTask) else FEEDS) as bell:
             while True:
-                task = await self._engine.read(target.run, caller, ask)
+                answer = await self._engine.read(target.run, caller, ask)
                 left = (until_us - self._runtime.elapsed_us()) / SECOND_US
-                if task.state in _ENDED or left <= 0 or self._stopping:
-                    return task
+                if _is_enough(answer) or left <= 0 or self._stopping:
+                    return answer
                 await rung(bell, left)
 
     def _room(self, target: Target) -> Room:
@@ -121,6 +120,11 @@ class Waits:
         self._returning.discard(returning)
         if not returning.cancelled() and isinstance(error := returning.exception(), TesseraError):
             log.info("a lease that nobody took could not be given back: %s", error.code)
+
+
+def _is_enough(answer: Any) -> bool:
+    """Whether it is what was waited for."""
+    return bool(answer.items) if isinstance(answer, FeedPage) else answer.state in _ENDED
 
 
 async def until_gone(act: Coroutine[Any, Any, Any], receive: Receive) -> Any:
