@@ -52,6 +52,7 @@ class Story(Script):
         self.reaping()
         self.batches()
         self.model_jobs()
+        self.documents()
         self.files()
 
     def settings(self) -> None:
@@ -226,6 +227,19 @@ class Story(Script):
         self.step("resume j", lambda: store.resume("j", "go on"), self.is_ready("j"))
         self.finish("j")
 
+    def documents(self) -> None:
+        """Versions of a record, a batch across stores, one that is refused, and items of a feed."""
+        store, put = self.store, self.store.put_record
+        again = [dict(store="facts", key="k", value=3, expected_version=2)]
+        new = dict(store="more", key="n", value="new")
+        self.step("write first", lambda: put("facts", "k", {"n": 1}), self.record_is(1))
+        self.step("write second", lambda: put("facts", "k", None, 1), self.record_is(2))
+        self.step("write batch", lambda: store.put_records([*again, new]), self.record_is(3))
+        lost = [dict(new, key="m"), *again]
+        self.refused("overtaken batch", "version_conflict", lambda: store.put_records(lost))
+        for cursor in (1, 2, 3):
+            self.step(f"publish {cursor}", lambda cursor=cursor: self.published(cursor))
+
     def files(self) -> None:
         """Bytes of several chunks, versions of an object, one that is overtaken, and a sweep."""
         store, put = self.store, self.store.put_object
@@ -265,6 +279,14 @@ class Story(Script):
 
     def is_cancelled(self, task_id: str) -> Any:
         return lambda: self.store.task(task_id).state == "cancelled"
+
+    def record_is(self, version: int) -> Any:
+        return lambda: self.store.get_record("facts", "k").version == version
+
+    def published(self, cursor: int) -> Any:
+        """An item of the feed, published unless it is there: a feed has no keys to tell a retry by."""
+        items = self.store.poll_feed("f", cursor - 1).items
+        return items[0].cursor if items else self.store.publish_feed("f", {"item": cursor}).cursor
 
     def is_version(self, version: int) -> Any:
         return lambda: self.store.object_meta("b", "k").version == version

@@ -60,6 +60,13 @@ def ending(path: str) -> dict[str, Any]:
                 for t in tasks
             ],
             "jobs": [(job.job_id, job.status, job.usage, job.cost_usd) for job in store.jobs().jobs],
+            "records": [
+                [(one.store, one.key, one.version, one.value)
+                 for record in store.list_records(name).records
+                 for one in store.record_history(name, record.key).versions]
+                for name in store.stores() if name != "negative.knowledge"
+            ],
+            "feeds": [(item.cursor, item.payload) for item in store.poll_feed("f").items],
             "buckets": store.buckets(),
             "objects": [
                 [(one.bucket, one.key, one.version, one.sha256, one.size)
@@ -142,6 +149,12 @@ def assert_nothing_answered_is_lost(story: Story) -> None:
         elif isinstance(answer, dict) and "idempotency_key" in answer:
             kept = {one.idempotency_key: one.sha256 for one in story.store.results(answer["task_id"])}
             assert kept[answer["idempotency_key"]] == answer["sha256"]
+        elif verb == "write" and answer:
+            for one in answer if isinstance(answer, list) else [answer]:
+                kept = story.store.get_record(one["store"], one["key"], one["version"])
+                assert _plain(kept) == one
+        elif verb == "publish":
+            assert story.store.poll_feed("f", answer - 1).items[0].payload == {"item": answer}
         elif verb == "store":
             assert hashlib.sha256(story.store.get_blob(answer)).hexdigest() == answer
         elif verb == "issue":

@@ -33,6 +33,7 @@ def assert_whole(path: str, *, damaged: tuple[str, ...] = ()) -> None:
             _results(connection, tasks, log)
             _parks(connection, tasks, log)
             _dead(connection, tasks)
+            _documents(connection)
             assert_files_whole(connection)
     finally:
         connection.close()
@@ -157,7 +158,27 @@ def _parks(connection: apsw.Connection, tasks: dict[int, Row], log: dict[str, Co
 
 def _dead(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
     """A tombstone for each dead task, and for nothing else."""
-    stones = rows(connection, "select key from record_heads join records using (store, key, version)")
+    stones = rows(
+        connection,
+        "select key from record_heads join records using (store, key, version) "
+        "where store = 'negative.knowledge'",
+    )
     assert sorted(one["key"] for one in stones) == sorted(
         task["task_id"] for task in tasks.values() if task["state"] == DEAD
     )
+
+
+def _documents(connection: apsw.Connection) -> None:
+    """Each record has the versions 1 to its head, each feed the cursors 1 to its head."""
+    versions = defaultdict(list)
+    for row in rows(connection, "select store, key, version from records order by store, key, version"):
+        versions[row["store"], row["key"]].append(row["version"])
+    heads = {
+        (row["store"], row["key"]): row["version"] for row in rows(connection, "select * from record_heads")
+    }
+    assert {name: list(range(1, head + 1)) for name, head in heads.items()} == versions
+    cursors = defaultdict(list)
+    for row in rows(connection, "select feed, cursor from feed_items order by feed, cursor"):
+        cursors[row["feed"]].append(row["cursor"])
+    feeds = {row["feed"]: row["head"] for row in rows(connection, "select * from feeds")}
+    assert {feed: list(range(1, head + 1)) for feed, head in feeds.items()} == cursors
