@@ -1,4 +1,5 @@
-"""Writes the pages that come from the code: states, errors, verbs. `make docs`, or `python -m docs.generate`.
+"""Writes what comes from the code: pages on states, errors and verbs, and the client for event loops.
+`make docs`, or `python -m docs.generate`.
 
 A test compares the pages with what this would write, so they cannot drift.
 """
@@ -12,6 +13,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
+from docs import asynchronous
 from tessera import errors, models, names, states
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
@@ -37,6 +39,7 @@ def pages() -> dict[Path, str]:
         HERE / "states.md": _states(),
         HERE / "errors.md": _errors(),
         HERE / "verbs.md": _verbs(),
+        asynchronous.HOME: asynchronous.source(),
     }
 
 

@@ -8,12 +8,21 @@ from tessera.names import VERSION as __version__
 
 if TYPE_CHECKING:
     from tessera.app import open
+    from tessera.client import AsyncClient, Client
     from tessera.errors import TesseraError
     from tessera.library import Tessera
+    from tessera.worker import Worker
 
-__all__ = ["Tessera", "TesseraError", "__version__", "open"]
+__all__ = ["AsyncClient", "Client", "Tessera", "TesseraError", "Worker", "__version__", "open"]
 
-_HOMES = {"open": "tessera.app", "Tessera": "tessera.library", "TesseraError": "tessera.errors"}
+_HOMES = {
+    "AsyncClient": "tessera.client",
+    "Client": "tessera.client",
+    "Tessera": "tessera.library",
+    "TesseraError": "tessera.errors",
+    "Worker": "tessera.worker",
+    "open": "tessera.app",
+}
 
 
 def __getattr__(name: str) -> Any:

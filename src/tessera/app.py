@@ -25,14 +25,22 @@ DEFAULT_STORE = "tessera.db"
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
-def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
-    """Open a store: a path or `sqlite:///path`, by default what TESSERA_STORE names, else `./tessera.db`.
-    Refuses an unknown kind of URL with `invalid_request`, and a file that is no store or a newer one's with
-    `unavailable`.
+def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
+    """Open a store: a path, `sqlite:///path`, or the `http://` or `https://` URL of a running service; by
+    default what TESSERA_STORE names, else `./tessera.db`.
+
+    With `key`, a bearer secret, the store is its holder's to see. Without one, a file is its owner's, and a
+    service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
+    file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    path = _path(url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE)
+    url = url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
+    if url.startswith(("http://", "https://")):
+        from tessera.client import Client  # what a local store need not load
+
+        return Client(url, key, runtime=runtime)
     runtime = runtime or real_runtime()
-    return Tessera(DirectDoor(DirectEngine(path, runtime), runtime))
+    store = Tessera(DirectDoor(DirectEngine(_path(url), runtime), runtime))
+    return store if key is None else store.as_key(key)
 
 
 def serve(
@@ -71,7 +79,7 @@ class DirectDoor:
         asked: Model = models.decode(ask, row.ask)
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
-        wait_us = int(getattr(asked, "wait", 0) * SECOND_US) if row.waits else 0
+        wait_us = int(_wait_seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
             if row.reads:
@@ -102,6 +110,11 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _wait_seconds(asked: Model) -> float:
+    """How long an empty answer may be waited out."""
+    return getattr(asked, "wait_seconds", 0) or getattr(asked, "wait", 0)
+
+
 def _is_empty(answer: Any) -> bool:
     """Whether it is worth waiting for a better one."""
     return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
@@ -113,4 +126,6 @@ def _path(url: str) -> str:
         return url
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
-    raise InvalidRequest(f"{scheme}:// names no store that this version opens: use a path or sqlite:///path")
+    raise InvalidRequest(
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path or http://host"
+    )

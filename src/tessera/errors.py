@@ -26,6 +26,12 @@ class TesseraError(Exception):
     def detail(self) -> str:
         return str(self.args[0])
 
+    @property
+    def retry_after(self) -> int | None:
+        """After how many seconds asking again may help, if the refusal says so."""
+        seconds = self.extra.get("retry_after_seconds")
+        return seconds if isinstance(seconds, int) else None
+
     def problem(self) -> dict[str, object]:
         """The RFC 9457 problem document of this refusal."""
         return {
