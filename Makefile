@@ -15,6 +15,7 @@ demo: .venv/base  ## a small swarm studies Python's standard library: about a mi
 test: check  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests
 	$(MAKE) --no-print-directory suite
+	$(MAKE) --no-print-directory suite BACKEND=http
 
 check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff format --check --quiet .
@@ -30,7 +31,7 @@ format: .venv/dev  ## put every file into its form
 docs: .venv/dev  ## write the generated pages anew: states, errors, verbs
 	$(BIN)/python -m docs.generate
 
-suite: .venv/dev  ## the conformance suite, on BACKEND=store
+suite: .venv/dev  ## the conformance suite, on BACKEND=store or http
 	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance
 
 suite-stub: .venv/dev  ## show that every conformance test fails on an empty backend
@@ -43,6 +44,7 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.queue
+	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
 

@@ -1,4 +1,5 @@
-"""Writes the pages that come from the code: states, errors, verbs. `make docs`, or `python -m docs.generate`.
+"""Writes what comes from the code: pages on states, errors and verbs, and the client for event loops.
+`make docs`, or `python -m docs.generate`.
 
 A test compares the pages with what this would write, so they cannot drift.
 """
@@ -12,6 +13,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
+from docs import asynchronous
 from tessera import errors, models, names, states
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
@@ -37,6 +39,7 @@ def pages() -> dict[Path, str]:
         HERE / "states.md": _states(),
         HERE / "errors.md": _errors(),
         HERE / "verbs.md": _verbs(),
+        asynchronous.HOME: asynchronous.source(),
     }
 
 
@@ -106,14 +109,15 @@ def _verbs() -> str:
     parts = [
         "# Verbs",
         NOTE,
-        "What a store can be asked, the same in the library and on the command line. Sizes and ranges are",
-        "refused with `invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
+        "What a store can be asked, the same in the library, on the command line and over",
+        "HTTP ([the service](guides/service.md)). Sizes and ranges are refused with",
+        "`invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
         "names, task ids and keys have the forms of the [glossary](glossary.md#forms).",
         "",
         _table(
-            ("Verb", "Command", "Needs"),
+            ("Verb", "Command", "HTTP", "Needs"),
             [
-                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", row.needs)
+                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", _http(row), row.needs)
                 for row in SURFACE.values()
             ],
         ),
@@ -122,6 +126,13 @@ def _verbs() -> str:
     for row in SURFACE.values():
         parts += _verb(row)
     return "\n".join(parts)
+
+
+def _http(row: Row) -> str:
+    """Where a verb is met over HTTP, and its status where that is not 200."""
+    if row.path is None:
+        return ""
+    return f"`{row.method} {row.path}`" + ("" if row.status == 200 else f" {row.status}")
 
 
 def _verb(row: Row) -> list[str]:

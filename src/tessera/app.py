@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from tessera import diagnosis, models, upkeep
@@ -15,6 +16,7 @@ from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
+from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -24,14 +26,42 @@ DEFAULT_STORE = "tessera.db"
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
-def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
-    """Open a store: a path or `sqlite:///path`, by default what TESSERA_STORE names, else `./tessera.db`.
-    Refuses an unknown kind of URL with `invalid_request`, and a file that is no store or a newer one's with
-    `unavailable`.
+def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
+    """Open a store: a path, `sqlite:///path`, or the `http://` or `https://` URL of a running service; by
+    default what TESSERA_STORE names, else `./tessera.db`.
+
+    With `key`, a bearer secret, the store is its holder's to see. Without one, a file is its owner's, and a
+    service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
+    file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    path, runtime = _path(_url(url)), runtime or real_runtime()
+    url = _url(url)
+    if url.startswith(("http://", "https://")):
+        from tessera.client import Client  # what a local store need not load
+
+        return Client(url, key, runtime=runtime)
+    path, runtime = _path(url), runtime or real_runtime()
     engine = DirectEngine(path, runtime)
-    return Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    return store if key is None else store.as_key(key)
+
+
+def serve(
+    *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
+    runtime: Runtime | None = None, **given: Any,
+) -> None:  # fmt: skip
+    """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
+    from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
+    and its key. Refuses wrong settings with `invalid_request`.
+    """
+    from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
+    from tessera.storage.loop import LoopEngine
+
+    settings = from_environ(os.environ, **given)
+    path, real = _path(settings.store), runtime or real_runtime()
+    files = None if tls is None else lifecycle.Tls(*tls)
+    lifecycle.serve(
+        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
+    )
 
 
 def restore(
@@ -78,7 +108,7 @@ class DirectDoor:
         asked: Model = models.decode(ask, row.ask)
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
-        wait_us = int(getattr(asked, "wait", 0) * SECOND_US) if row.waits else 0
+        wait_us = int(_wait_seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
             if row.reads:
@@ -117,6 +147,11 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _wait_seconds(asked: Model) -> float:
+    """How long an empty answer may be waited out."""
+    return getattr(asked, "wait_seconds", 0) or getattr(asked, "wait", 0)
+
+
 def _is_empty(answer: Any) -> bool:
     """Whether it is worth waiting for a better one."""
     return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
@@ -132,4 +167,6 @@ def _path(url: str) -> str:
         return url
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
-    raise InvalidRequest(f"{scheme}:// names no store that this version opens: use a path or sqlite:///path")
+    raise InvalidRequest(
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path or http://host"
+    )

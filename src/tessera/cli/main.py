@@ -47,6 +47,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "events": ("looks", "Read the log, or follow it."),
         "reap": ("looks", "Settle everything that has fallen due."),
     },
+    "Serving": {
+        "serve": ("serve", "Serve the store over HTTP."),
+    },
     "Upkeep": {
         "verify": ("upkeep", "Compute again what the store claims about itself."),
         "backup": ("upkeep", "Copy the store to a file, as of one instant, while others work."),

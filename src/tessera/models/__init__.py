@@ -8,7 +8,7 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, decode
+from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -29,7 +29,7 @@ from tessera.models.blobs import (
     Versions,
 )
 from tessera.models.feeds import FeedHead, FeedItem, FeedPage, Feeds, PollFeed, Published, PublishFeed
-from tessera.models.jobs import Job, Jobs, ListJobs, RegisterJob, UpdateJob
+from tessera.models.jobs import Job, Jobs, KnownJob, ListJobs, RegisterJob, UpdateJob
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
     Cancel,
@@ -79,8 +79,10 @@ from tessera.models.records import (
     Written,
 )
 from tessera.models.tasks import (
+    AskTask,
     Enqueued,
     EnqueuedBatch,
+    EnqueuedBefore,
     ListTasks,
     TaskBatch,
     TaskRef,
@@ -98,6 +100,7 @@ __all__ = [
     "Approval",
     "ApprovalBody",
     "AskCounts",
+    "AskTask",
     "BackedUp",
     "Blob",
     "BlobRef",
@@ -118,6 +121,7 @@ __all__ = [
     "Empty",
     "Enqueued",
     "EnqueuedBatch",
+    "EnqueuedBefore",
     "Epoch",
     "Event",
     "Events",
@@ -139,6 +143,7 @@ __all__ = [
     "KeyGrant",
     "KeyRef",
     "Keys",
+    "KnownJob",
     "Lease",
     "Leases",
     "ListEvents",
@@ -193,5 +198,6 @@ __all__ = [
     "Verified",
     "Versions",
     "Written",
+    "convert",
     "decode",
 ]
