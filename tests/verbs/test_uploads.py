@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from verbs.bench import Bench
-from verbs.refusals import dump
+from verbs.refusals import dump, refused
 
 from tessera.acts.act import Run, Take, Work
 from tessera.acts.put import put_blob
@@ -153,3 +154,15 @@ def test_sweeping_reaches_no_blob(bench: Bench) -> None:
     bench.store.reap()
 
     assert bench.store.get_blob(name) == b"kept"
+
+
+@pytest.mark.parametrize("piece", ["text", None, 5])
+def test_a_file_that_gives_no_bytes(bench: Bench, piece: Any) -> None:
+    """A file of text, or one that has nothing yet, is refused, at the start and in the middle."""
+
+    class Odd(io.BytesIO):
+        def read(self, size: int | None = -1) -> Any:
+            return super().read(size) if self.tell() < len(self.getvalue()) else piece
+
+    for before in (b"", b"some"):
+        refused(bench, "invalid_request", bench.store.put_blob, Odd(before))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 from tessera.errors import InvalidRequest
@@ -22,9 +23,17 @@ def hash_of(body: bytes | BinaryIO) -> str | None:
 def takes(body: bytes | BinaryIO) -> Callable[[], bytes | memoryview]:
     """What gives the body's next bytes, a chunk at a time, and none at its end."""
     if not isinstance(body, bytes):
-        return lambda: body.read(CHUNK_BYTES_MAX)
+        return partial(_read, body)
     pieces = _pieces(body)
     return lambda: next(pieces, b"")
+
+
+def _read(file: BinaryIO) -> bytes:
+    """The next bytes of a file. One that has none *yet* says None, which is not its end."""
+    piece: object = file.read(CHUNK_BYTES_MAX)
+    if not isinstance(piece, bytes):
+        raise InvalidRequest("body: the file gives no bytes: open it for reading bytes, and blocking")
+    return piece
 
 
 def _pieces(body: bytes) -> Iterator[memoryview]:

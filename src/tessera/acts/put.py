@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from tessera.acts.act import Act, Look, Run, Take, Work
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import BLOB_BYTES_MAX, CHUNK_BYTES_MAX
 from tessera.models import Blob, BlobRef, ObjectMeta, PutBlob, PutObject
 from tessera.steps.blobs import Staged
@@ -62,7 +63,8 @@ def _published(publish: Guarded, ask_for: Callable[[Staged], Any], sha256: str |
         return (yield Run(publish, ask_for(staged)))
     except Exception:
         if upload.name is not None:
-            yield Run(_DISCARD, upload.name)
+            with suppress(TesseraError):  # what went wrong first is what the caller is told
+                yield Run(_DISCARD, upload.name)
         raise
 
 

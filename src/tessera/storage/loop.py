@@ -67,19 +67,19 @@ class LoopEngine:
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the writer, in a thread."""
+        return self.compute(partial(self._readers.read, look, *args))
+
+    def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Compute something in a thread."""
         if self._closed:
             future: asyncio.Future[Any] = self._loop.create_future()
             future.set_exception(Unavailable(self._refusal, definite=True))
             return future
-        return self._loop.run_in_executor(self._pool, self._readers.read, look, *args)
+        return self._loop.run_in_executor(self._pool, work)
 
     def watch(self, tell: Callable[[News], None]) -> None:
         """From now on, call this on the loop after each commit that changed something."""
         self._writer.watch = tell
-
-    def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Compute something in a thread."""
-        return self._loop.run_in_executor(self._pool, work)
 
     def close(self) -> None:
         """Run, commit, sync and answer what was asked before, then let go of the file."""

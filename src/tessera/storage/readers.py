@@ -5,6 +5,7 @@ A look is answered only once what it saw would survive a power cut, whoever wrot
 
 from __future__ import annotations
 
+import logging
 import queue
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -19,6 +20,8 @@ from tessera.storage.connection import connect, refusal_of
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
 from tessera.storage.wal import Wal
+
+log = logging.getLogger("tessera.storage")
 
 
 class SqliteSnapshot:
@@ -91,6 +94,8 @@ class Readers:
             reader = reader or Reader(self._path)
             return reader.read(look, self._runtime, self._clock, self._wal, args)
         except apsw.Error as error:
+            if isinstance(error, apsw.CorruptError):
+                log.error("a look met a damaged page of the store's file: %s", error)
             raise refusal_of(error) from error
         finally:
             self._idle.put(reader)
