@@ -182,6 +182,8 @@ def one_round(table: Table, folder: Path) -> None:
     with served(store()) as service:
         claims, beats = beats_beside_claims(service)
         table.add("claims beside heartbeats, p50 ms", claims.p50_ms)
+        table.add("claims beside heartbeats, p99 ms", claims.p99_ms)
+        table.add("heartbeats beside claims, p50 ms", beats.p50_ms)
         table.add("heartbeats beside claims, p99 ms", beats.p99_ms)
     with served(folder / "waiting.db") as service:
         waits = asyncio.run(wake_ms(service.url, service.key, 200))

@@ -8,6 +8,8 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+HOLDERS = 20
+
 
 class Connection:
     """One kept connection of a client that does as little as it can."""
@@ -77,16 +79,27 @@ async def crowd(url: str, key: str, seconds: float = 4, waiting: int = 1_000, le
         _, batch = await beats.post("/v1/tasks/claim-batch", queue="crowd", worker="w", limit=100)
         held += [lease["task_id"] for lease in batch["leases"]]
     crowding = [asyncio.create_task(_wait(url, key, seconds + 1)) for _ in range(waiting)]
-    lapsed, end = 0, time.perf_counter() + seconds
-    while (start := time.perf_counter()) < end:
-        for task_id in held:
-            status, _ = await beats.post("/v1/tasks/heartbeat", task_id=task_id, fencing_token=1)
-            lapsed += status != 200
-        await asyncio.sleep(max(0.0, 1 - (time.perf_counter() - start)))
+    holders = [
+        asyncio.create_task(_beat(url, key, held[first::HOLDERS], seconds)) for first in range(HOLDERS)
+    ]
+    lapsed = sum(await asyncio.gather(*holders))
     for task in crowding:
         task.cancel()
     await asyncio.gather(*crowding, return_exceptions=True)
     beats.close()
+    return lapsed
+
+
+async def _beat(url: str, key: str, held: list[str], seconds: float) -> int:
+    """Send each lease's heartbeat once a second; how many were refused."""
+    connection = await Connection.open(url, key)
+    lapsed, end = 0, time.perf_counter() + seconds
+    while (start := time.perf_counter()) < end:
+        for task_id in held:
+            status, _ = await connection.post("/v1/tasks/heartbeat", task_id=task_id, fencing_token=1)
+            lapsed += status != 200
+        await asyncio.sleep(max(0.0, 1 - (time.perf_counter() - start)))
+    connection.close()
     return lapsed
 
 

@@ -90,6 +90,7 @@ LINGER_SECONDS: Final = 2  # how long what a refused client still sends is read 
 IDLE_SECONDS_MAX: Final = 75  # between two requests of a connection
 WRITE_SECONDS_MAX: Final = 30  # for a client to take what a stream has for it
 CLAIMS_AT_ONCE: Final = 24  # in the engine; the others stand at the gate, so that nothing queues behind them
+BATCHES_AT_ONCE: Final = 2  # of other verbs, so that no turn of the loop grows long
 WAITERS_TICK_SECONDS: Final = 0.5  # how often waiting claims look for what no commit of ours announces
 LINES_PER_TICK: Final = 64  # of waiting claims that look alike
 STREAMS_MAX: Final = 256  # followers of the log at one time

@@ -29,7 +29,7 @@ class Gate:
         self._seconds_max = seconds_max
         self._quota = None if per_minute is None else Buckets(per_minute, _MINUTE / per_minute)
         self._running = 0
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[tuple[asyncio.Future[None], int]] = deque()
         self._parked = 0
         self._stopping = False
 
@@ -37,7 +37,7 @@ class Gate:
         """Let nobody in any more, and send away who stands in line."""
         self._stopping = True
         while self._line:
-            self._refuse(self._line.popleft(), _stopping())
+            self._refuse(self._line.popleft()[0], _stopping())
 
     def count(self, key_id: str | None) -> None:
         """Refuse a claim beyond the operator's quota for one key, if there is one."""
@@ -47,21 +47,22 @@ class Gate:
         if seconds is not None:
             raise RateLimited("the key has used up its claims for now", retry_after_seconds=seconds)
 
-    async def enter(self) -> None:
-        """Take one of the places in the engine: at once, after a wait, or never; `leave` gives it back.
-        Refuses with `rate_limited` when the line is full or the wait was too long, with `unavailable` when
-        the service stops.
+    async def enter(self, claims: int) -> None:
+        """Take places in the engine for so many claims: at once, after a wait, or never; `leave` gives them
+        back. A batch that is larger than the engine's share goes in once anything is free. Refuses with
+        `rate_limited` when the line is full or the wait was too long, with `unavailable` when the service
+        stops.
         """
         if self._stopping:
             raise _stopping()
-        if self._running < self._at_once and not self._line:
-            self._running += 1
+        if self._running >= self._at_once or self._line:
+            await self._stand_in_line(claims)
         else:
-            await self._stand_in_line()
+            self._running += claims
 
-    def leave(self) -> None:
-        """Give the place to the next in line."""
-        self._running -= 1
+    def leave(self, claims: int) -> None:
+        """Give the places to the next in line."""
+        self._running -= claims
         self._let_in()
 
     @asynccontextmanager
@@ -76,11 +77,11 @@ class Gate:
         finally:
             self._parked -= 1
 
-    async def _stand_in_line(self) -> None:
+    async def _stand_in_line(self, claims: int) -> None:
         self._refuse_beyond()
         loop = asyncio.get_running_loop()
         place: asyncio.Future[None] = loop.create_future()
-        self._line.append(place)
+        self._line.append((place, claims))
         deadline = loop.call_later(
             self._seconds_max, self._refuse, place, RateLimited("the claim waited too long for its turn")
         )
@@ -88,16 +89,16 @@ class Gate:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled() and place.exception() is None:
-                self.leave()  # it was let in, and is not there any more
+                self.leave(claims)  # it was let in, and is not there any more
             raise
         finally:
             deadline.cancel()
 
     def _let_in(self) -> None:
         while self._line and self._running < self._at_once:
-            place = self._line.popleft()
+            place, claims = self._line.popleft()
             if not place.done():
-                self._running += 1
+                self._running += claims
                 place.set_result(None)
 
     def _refuse_beyond(self) -> None:

@@ -4,11 +4,13 @@ size and body, verb; the verb checks the rest inside its transaction. (Contract 
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 from itertools import count
 from typing import Any, Final
 
+from tessera import models
 from tessera.errors import (
     Forbidden,
     InvalidRequest,
@@ -17,7 +19,7 @@ from tessera.errors import (
     TesseraError,
     Unavailable,
 )
-from tessera.limits import STREAMS_MAX
+from tessera.limits import BATCHES_AT_ONCE, STREAMS_MAX
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -50,6 +52,7 @@ log = logging.getLogger("tessera.service")
 
 HEALTHZ: Final = "/healthz"
 OPEN_PATHS: Final = frozenset({HEALTHZ, "/v1/health"})  # answered without the edge secret
+BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
 _ALIVE: Final = {"ok": True}
 
 
@@ -89,6 +92,7 @@ class Service:
         self._raw = RawRoutes(engine, self._bodies)
         self._bells = Bells()
         self._waits = Waits(engine, settings, runtime, self._bells)
+        self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._streams = 0
         self._stopping = False
         self._ids = map(f"{runtime.new_id('q_')[-12:]}-{{:x}}".format, count(1))
@@ -223,6 +227,9 @@ class Service:
             return await self._stream(request, target, caller, ask, more)
         elif row.reads:
             answer = await self._waits.look(target, caller, ask, request.receive)
+        elif isinstance(ask, BATCHES):
+            async with self._batches:
+                answer = await self._engine.submit(target.run, caller, ask)
         else:
             answer = await self._engine.submit(target.run, caller, ask)
         return answers.answered(row, answer)

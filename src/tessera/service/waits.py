@@ -12,7 +12,18 @@ from typing import Any
 
 from tessera.errors import TesseraError
 from tessera.limits import CLAIMS_AT_ONCE, SECOND_US
-from tessera.models import AskTask, Claim, Empty, FeedPage, Lease, Leases, Model, PollFeed, Release
+from tessera.models import (
+    AskTask,
+    Claim,
+    ClaimBatch,
+    Empty,
+    FeedPage,
+    Lease,
+    Leases,
+    Model,
+    PollFeed,
+    Release,
+)
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service.bells import FEEDS, Bells, rung, task_bell
@@ -64,13 +75,14 @@ class Waits:
         self._gate.count(caller.key_id)
         room = self._room(target)
         mark = room.mark(ask)
-        await self._gate.enter()
+        claims = ask.limit if isinstance(ask, ClaimBatch) else 1
+        await self._gate.enter(claims)
         try:
             if gone():
                 raise Gone
             answer = await self._engine.submit(target.run, caller, ask)
         finally:
-            self._gate.leave()
+            self._gate.leave(claims)
         if isinstance(answer, Empty):
             if not ask.wait_seconds:
                 return answer
