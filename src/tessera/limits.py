@@ -72,4 +72,12 @@ READER_CACHE_KIB: Final = 4 << 10  # less: what a look meets once, such as a blo
 READERS_MAX: Final = 4  # connections that read beside the writer
 LOOK_SECONDS_MAX: Final = 30  # how long closing a store waits for a look
 
+MESSAGE_BODY_BYTES_MAX: Final = 1 << 20
+MESSAGE_LINE_CHARS_MAX: Final = 1_000  # a subject, a tag, an in-reply-to, an idempotency key
+MESSAGE_TAGS_MAX: Final = 100
+MESSAGE_FILE_BYTES_MAX: Final = 64 << 20  # of any file that the messages room reads
+MESSAGE_NAMES_MAX: Final = 8  # filenames drawn for one message before giving up
+ADDRESS_CHARS_MAX: Final = 255
+LEDGER_LOCK_SECONDS_MAX: Final = 60  # how long a send or a read waits for the sender's lock
+
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly
