@@ -42,8 +42,13 @@ class Sent:
         return self.path / name
 
     def names(self, name: str) -> list[str]:
-        """The entries of one folder, temporary ones too."""
-        return sorted(os.listdir(self.path / name)) if (self.path / name).exists() else []
+        """The entries of one folder, without temporary ones."""
+        path = self.path / name
+        return sorted(filter(is_named, os.listdir(path))) if path.exists() else []
+
+    def pending_filenames(self) -> set[str]:
+        """The messages that are in flight."""
+        return {load(self.path / "pending" / name)["filename"] for name in self.names("pending")}
 
     def head(self) -> dict[str, Any]:
         return load(self.index)
@@ -88,10 +93,15 @@ class Sent:
         self.put("index.json", {**self.head(), **changes})
 
     def inbox(self) -> list[str]:
-        return sorted(os.listdir(self.home / "resources" / "inbox"))
+        return sorted(filter(is_named, os.listdir(self.home / "resources" / "inbox")))
 
     def box(self, name: str, filename: str) -> Path:
         return self.home / "resources" / name / filename
+
+
+def is_named(name: str) -> bool:
+    """Whether a name is no temporary one."""
+    return not name.startswith(".message.tmp-")
 
 
 def load(path: Path) -> Any:

@@ -122,7 +122,7 @@ def test_limits(mail: Mail) -> None:
     ],
 )  # fmt: skip
 def test_what_others_wrote_is_read_as_it_stands(text: str, fields: dict[str, object]) -> None:
-    """A foreign message says what its header says; the last of a repeated line counts, unknown ones do not."""
+    """A foreign message says what its header says; the last of repeated lines counts, unknown ones do not."""
     assert rendering.parse(text) == rendering.Parsed(**fields)
 
 
