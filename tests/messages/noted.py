@@ -14,6 +14,10 @@ from typing import Any
 CHANGES = ("open", "write", "fsync", "link", "rename", "unlink", "mkdir")
 
 
+class Death(BaseException):
+    """The end of a process, told without one."""
+
+
 class Failing:
     """`os`, but the nth call that would change the disk fails, and with it, if told so, all later ones."""
 
@@ -42,11 +46,19 @@ class Failing:
 
 
 class Noted:
-    """`os`, with a note of every change: what, at which path, with which bytes."""
+    """`os`, with a note of every change: what, at which path, with which bytes. It may end the process that
+    it serves instead of the nth change.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, dies_at: int = 0) -> None:
         self.notes: list[tuple[Any, ...]] = []
+        self.left = dies_at
         self._paths: dict[int, str] = {}
+
+    def _live(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Death
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
@@ -55,6 +67,8 @@ class Noted:
         return name if dir_fd is None else f"{self._paths[dir_fd]}/{name}"
 
     def open(self, name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & os.O_CREAT:
+            self._live()
         fd = os.open(name, flags, mode, dir_fd=dir_fd)
         self._paths[fd] = self._at(name, dir_fd)
         if flags & os.O_CREAT:
@@ -62,27 +76,33 @@ class Noted:
         return fd
 
     def write(self, fd: int, content: bytes) -> int:
+        self._live()
         size = os.write(fd, content)
         self.notes.append(("write", self._paths[fd], bytes(content[:size])))
         return size
 
     def fsync(self, fd: int) -> None:
+        self._live()
         os.fsync(fd)
         self.notes.append(("fsync", self._paths[fd]))
 
     def link(self, src: str, dst: str, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool) -> None:
+        self._live()
         os.link(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=follow_symlinks)
         self.notes.append(("link", self._at(src, src_dir_fd), self._at(dst, dst_dir_fd)))
 
     def rename(self, src: str, dst: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        self._live()
         os.rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         self.notes.append(("rename", self._at(src, src_dir_fd), self._at(dst, dst_dir_fd)))
 
     def unlink(self, name: str, *, dir_fd: int) -> None:
+        self._live()
         os.unlink(name, dir_fd=dir_fd)
         self.notes.append(("unlink", self._at(name, dir_fd)))
 
     def mkdir(self, name: str, *, dir_fd: int) -> None:
+        self._live()
         os.mkdir(name, dir_fd=dir_fd)
         self.notes.append(("mkdir", self._at(name, dir_fd)))
 

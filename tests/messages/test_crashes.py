@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from messages.ground import ALICE, BOB, Sent, run
+from messages.noted import Death
 from tessera import messages
 from tessera.messages import Mail
 from tessera.messages.wire import Partial, Since, Unavailable
@@ -52,10 +53,6 @@ def test_every_point(mail: Mail, catalog: Path, alice: Sent, bob: Sent, point: s
     assert [row.filename for row in after.messages] == expected == bob.inbox()
     assert (alice.names("pending"), alice.active.exists()) == ([], False)
     assert [one.ok for one in mail.verify(ALICE)] == [True]
-
-
-class Death(BaseException):
-    """The end of a process, told without one."""
 
 
 def mortal(world: World, point: str) -> Runtime:

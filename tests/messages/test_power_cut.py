@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from messages.ground import ALICE, BOB, Sent, canonical, sha
-from messages.noted import Disk, Noted
-from messages.test_crashes import Death, mortal
+from messages.noted import Death, Disk, Noted
+from messages.test_crashes import mortal
 from tessera import messages
 from tessera.messages import Mail, disk
 from tessera.messages.wire import Since
 from tessera.testing import World
 
 LONG = "TESSERA_LONG" in os.environ
-CUTS = 1_000 if LONG else 120
+CUTS = 1_000 if LONG else 60
 
 
 def story(mail: Mail, world: World, noted: Noted) -> None:
@@ -53,15 +54,46 @@ def test_cut_anywhere(
     chance = random.Random(7)
     notes = [tuple(rebased(part, catalog, before) for part in note) for note in noted.notes]
     places = range(len(notes)) if LONG else sorted(chance.sample(range(len(notes)), CUTS))
-    for number, place in enumerate(places):
-        power = Disk(before)
-        for note in notes[:place]:
-            if note[0] != "answer":
-                power.play(note)
-        left = tmp_path / f"cut-{number}"
-        power.leave(left, chance)
-        check(left, [note[1] for note in notes[:place] if note[0] == "answer"])
-        shutil.rmtree(left)
+    for place in places:
+        cut(before, notes[:place], tmp_path / "left", chance)
+
+
+def test_cut_after_a_death(
+    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process dies before it could sync what it wrote, the next one goes on from it, and the power goes:
+    what the second built on is as durable as what it built.
+    """
+    mail.send(ALICE, BOB, "the first makes the folders")
+    before, chance = tmp_path / "before", random.Random(11)
+    shutil.copytree(catalog, before)
+    for nth in range(1, 200):
+        dying, living = Noted(nth), Noted()
+        for noted in (dying, living):
+            with monkeypatch.context() as patch, suppress(Death):
+                patch.setattr(disk, "os", noted)
+                with messages.open(catalog) as observed:
+                    noted.notes.append(("answer", observed.send(ALICE, BOB, "hello", idempotency_key="k")))
+        if dying.left > 0:
+            break
+        notes = [tuple(rebased(part, catalog, before) for part in note)
+                 for note in dying.notes + living.notes]  # fmt: skip
+        for place in {len(notes), *(chance.randrange(len(dying.notes), len(notes)) for _ in range(3))}:
+            cut(before, notes[:place], tmp_path / "left", chance)
+        shutil.rmtree(catalog)
+        shutil.copytree(before, catalog)
+    assert nth > 40
+
+
+def cut(before: Path, notes: list[tuple[Any, ...]], left: Path, chance: random.Random) -> None:
+    """Cut the power after these notes, and look at what is left."""
+    power = Disk(before)
+    for note in notes:
+        if note[0] != "answer":
+            power.play(note)
+    power.leave(left, chance)
+    check(left, [note[1] for note in notes if note[0] == "answer"])
+    shutil.rmtree(left)
 
 
 def rebased(part: Any, old: Path, new: Path) -> Any:
