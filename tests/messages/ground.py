@@ -114,12 +114,15 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def run(catalog: Path, *args: str, at: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """`tessera message …` in a process of its own, which may die at a crash point."""
+def run(
+    catalog: Path, *args: str, at: str | None = None, code: str | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """`tessera message …`, or some Python, in a process of its own, which may die at a crash point."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("TESSERA_", "ST_"))}
     extra = {} if at is None else {"TESSERA_CRASH_AT": at}
+    python = ["-c", code] if code else ["-m", "tessera.cli.main", "message", *args]
     return subprocess.run(
-        [sys.executable, "-m", "tessera.cli.main", "message", *args],
+        [sys.executable, *python],
         env={**clean, "TESSERA_CATALOG": str(catalog), **extra, **env},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
