@@ -83,12 +83,14 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
-    """Every command takes `--store`; every one but the worker, which prints no data, takes `--json`."""
+    """Every command takes `--store`, those of mail `--catalog`; every one but the worker, which prints no
+    data, takes `--json`.
+    """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
-    assert "--store" in names
+    assert ("--catalog" if path.startswith("tessera message ") else "--store") in names
     assert ("--json" in names) == (path != "tessera work")
 
 
