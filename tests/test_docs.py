@@ -44,7 +44,9 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "docs" / "guides" / "message-ledger.md"], ids=lambda page: page.name
+)
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """The Python of a page runs, in order, in an empty folder."""
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
