@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from tessera import messages
 from tessera.messages import Mail, disk, ledger, records
 
@@ -60,48 +62,48 @@ def syncs_of_a_send(mail: Mail) -> tuple[int, int]:
 
 
 def bare(folder: Path, files: int, folders: int) -> None:
-    """The syncs that a send owes, and nothing else: new files of a message's size, names that change."""
+    """The syncs that a send owes, and nothing else: new files of a message's size, names that come and go."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    for number in range(max(files, folders)):
-        name = f"{number}"
-        if number < files:
-            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=fd)
-            os.write(file, b"x" * 900)
-            os.fsync(file)
-            os.close(file)
-        if number < folders:
-            os.rename(name, "kept", src_dir_fd=fd, dst_dir_fd=fd) if number < files else os.unlink(
-                "kept", dir_fd=fd
-            )
-            os.fsync(fd)
-            if number >= files:
-                os.close(os.open("kept", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+    for number in range(files):
+        file = os.open("new", os.O_WRONLY | os.O_CREAT, dir_fd=fd)
+        os.write(file, b"x" * 900)
+        os.fsync(file)
+        os.close(file)
+        os.rename("new", f"kept-{number}", src_dir_fd=fd, dst_dir_fd=fd)
+        os.fsync(fd)
+    for number in range(folders - files):
+        os.unlink(f"kept-{number}", dir_fd=fd)
+        os.fsync(fd)
     os.close(fd)
 
 
 def fill(mail: Mail, sender: str, rows: int) -> None:
     """A whole history, written without syncs: only its length is wanted."""
     mail.send(sender, "h.b", BODY)
-    with mail.catalog.folder(mail.find(sender)) as home, home.sub("resources") as resources:
-        with resources.sub("sent") as sent, ledger.Ledger(sent) as opened:
-            opened.make()
-            index = opened.index()
-            assert index is not None
-            model = opened.tip(index)
-            assert model is not None
-            for number in range(rows - 1):
-                filename = f"{1_500_000_000_000 + number}-aaaaaa.md"
-                row = records.Record(**{
-                    **{name: getattr(model[1], name) for name in records.Record.__struct_fields__},
-                    "filename": filename, "ts": 1_500_000_000_000 + number,
-                })  # fmt: skip
-                node = ledger.next_node(index, row)
-                name = records.digest(node)
-                for folder, stem, document in (("messages", filename, row), ("commits", name, node)):
-                    path = Path(sent.path) / folder / f"{stem}.json"
-                    path.write_bytes(records.canonical_bytes(document))
-                index = records.Index(1, index.since, node.ordinal, name)
-            (Path(sent.path) / "index.json").write_bytes(records.canonical_bytes(index))
+    with (
+        mail.catalog.folder(mail.find(sender)) as home,
+        home.sub("resources") as resources,
+        resources.sub("sent") as sent,
+        ledger.Ledger(sent) as opened,
+    ):
+        index = opened.index()
+        model = None if index is None else opened.tip(index)
+        assert index is not None
+        assert model is not None
+        for number in range(rows - 1):
+            ts = 1_500_000_000_000 + number
+            row = msgspec.structs.replace(model[1], filename=f"{ts}-aaaaaa.md", ts=ts)
+            node = ledger.next_node(index, row)
+            name = records.digest(node)
+            write(sent, f"messages/{row.filename}", row)
+            write(sent, f"commits/{name}", node)
+            index = records.Index(1, index.since, node.ordinal, name)
+        write(sent, "index", index)
+
+
+def write(sent: disk.Folder, name: str, document: records.Document) -> None:
+    """A file of the ledger, without a sync."""
+    (Path(sent.path) / f"{name}.json").write_bytes(records.canonical_bytes(document))
 
 
 def sends(folder: Path, rounds: int) -> None:

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tessera.cli.main import COMMANDS, main
+from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
@@ -55,12 +56,15 @@ assert not {"apsw", "msgspec", "rich", "tessera.library"} & set(sys.modules)
 
 
 def test_table_says_what_the_commands_say() -> None:
-    """A line of the table is the first sentence of that command's own help."""
-    for rows in COMMANDS.values():
-        for name, (_, line) in rows.items():
-            command = main.get_command(click.Context(main), name)
-            assert command is not None
-            assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
+    """A line of a table is the first sentence of that command's own help."""
+    tables = [main, *(command for _, command in commands() if isinstance(command, Table))]
+    assert len(tables) > 1
+    lines = [(table, name, line) for table in tables for rows in table.headings.values()
+             for name, (_, line) in rows.items()]  # fmt: skip
+    for table, name, line in lines:
+        command = table.get_command(click.Context(table), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
 
 
 def test_every_verb_has_its_command() -> None:

@@ -159,7 +159,7 @@ def test_a_send_refuses_what_it_would_build_on(
 
 AS_NOBODY = """
 import os
-from tessera.cli import main, message, message_options, message_upkeep, message_views
+from tessera.cli import main, message, message_mail, message_upkeep, message_views
 from tessera import messages
 if os.getuid() == 0:  # whom no right is denied
     os.setuid(65534)

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from messages.ground import ALICE, BOB, Sent
+from tessera import messages
 from tessera.errors import Unavailable
 from tessera.messages import Mail
 from tessera.messages.wire import Since
+from tessera.runtime import real_runtime
 
 HOLDER = """
 import fcntl, os, sys, signal
@@ -75,6 +77,28 @@ def test_it_goes_with_its_holder(mail: Mail, alice: Sent, hold) -> None:
     holder.wait()
 
     assert mail.send(ALICE, BOB, "two")
+
+
+def test_signals_do_not_end_the_wait(mail: Mail, catalog: Path, alice: Sent, hold) -> None:
+    """Signals that arrive while a send waits for the lock change nothing: it goes out once the lock is free."""
+    mail.send(ALICE, BOB, "one")
+    holder = hold(alice.path / ".lock", fcntl.LOCK_EX)
+    rung = []
+
+    def ring(*_: object) -> None:
+        rung.append(1)
+        if len(rung) == 5:
+            holder.kill()
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with messages.open(catalog, runtime=real_runtime()) as waiting:
+            assert waiting.send(ALICE, BOB, "two")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(rung) >= 5
 
 
 def test_a_lock_that_was_replaced_counts_as_the_new_one(mail: Mail, alice: Sent, hold) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,12 +31,19 @@ with messages.open(catalog) as mail:
 def crowd(catalog: Path, senders: Sequence[str]) -> list[subprocess.Popen[str]]:
     """A process for each sender, all let go at once."""
     command = [sys.executable, "-c", SENDER, str(catalog)]
-    processes = [
-        subprocess.Popen(
-            [*command, sender, str(SENDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for sender in senders
-    ]
+    return let_go([start([*command, sender, str(SENDS)]) for sender in senders])
+
+
+def begun(command: Sequence[str], times: int) -> list[subprocess.Popen[str]]:
+    """So many processes of one command, all let go at once."""
+    return let_go([start(command) for _ in range(times)])
+
+
+def start(command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def let_go(processes: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
     for process in processes:
         assert process.stdin is not None
         process.stdin.close()
@@ -96,19 +104,57 @@ def test_many_processes_as_one_sender(mail: Mail, catalog: Path) -> None:
     assert all(report.ok for report in mail.verify(ALICE))
 
 
+def test_threads_of_one_process(mail: Mail, catalog: Path) -> None:
+    """Threads that share one open catalog send as processes do, and leave no file open."""
+    told: list[str] = []
+    with messages.open(catalog) as shared:
+        before = len(os.listdir("/proc/self/fd"))
+
+        def work() -> None:
+            told.extend(shared.send(ALICE, BOB, "x") for _ in range(SENDS))
+
+        threads = [threading.Thread(target=work) for _ in range(PROCESSES)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(os.listdir("/proc/self/fd")) == before
+
+    assert sorted(told) == Sent(catalog, BOB).inbox()
+    assert len(mail.sent(ALICE).messages) == PROCESSES * SENDS
+
+
+ADDER = """
+import sys
+from tessera import messages
+from tessera.errors import InvalidState
+sys.stdin.read()
+with messages.open(sys.argv[1]) as mail:
+    for number in range(5):
+        try:
+            sys.stdout.write(mail.add_agent(f"h.new-{number}").agent.id + "\\n")
+        except InvalidState:
+            pass
+"""
+
+
+def test_one_address_for_many(mail: Mail, catalog: Path) -> None:
+    """Of many processes that add an agent at one address, one does; the others are refused."""
+    command = [sys.executable, "-c", ADDER, str(catalog)]
+    told = told_by(begun(command, PROCESSES))
+
+    assert len(told) == len({*told}) == 5
+    assert sorted(one.agent.known_id for one in mail.agents().subjects[3:]) == sorted(told)
+    assert mail.agents().faults == []
+
+
 KEYED = SENDER.replace('f"{sender} {number}")', '"the same", idempotency_key=f"k{number}")')
 
 
 def test_the_same_key_from_many_processes(mail: Mail, catalog: Path) -> None:
     """All are told the same name for the same key, and the recipient has it once."""
     command = [sys.executable, "-c", KEYED, str(catalog), ALICE, str(SENDS)]
-    processes = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.close()
-    told = told_by(processes)
+    told = told_by(begun(command, 4))
 
     assert len(told) == 4 * SENDS
     assert sorted({*told}) == Sent(catalog, BOB).inbox()

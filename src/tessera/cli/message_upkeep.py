@@ -52,7 +52,7 @@ def verify(mail: Mail, say: Any, address: str | None, id_: str | None) -> None:
 @options.prints
 @options.takes_catalog
 def abandon(mail: Mail, say: Any, as_: str | None, yes: bool) -> None:
-    """Give up the message in flight, whose recipient is gone, so that later ones may go out.
+    """Give up the message in flight, whose recipient is gone. Later ones may then go out.
 
     It is kept in the sender's `resources/sent/abandoned`.
 
@@ -74,7 +74,9 @@ def abandon(mail: Mail, say: Any, as_: str | None, yes: bool) -> None:
 @options.prints
 @options.takes_catalog
 def migrate_ids(mail: Mail, say: Any) -> None:
-    """Give every agent that has none its immutable id: HOST.IDENTITY, or a new one where that is taken.
+    """Give every agent that has none its immutable id.
+
+    It is HOST.IDENTITY, or a new one where a live agent keeps that.
 
     \b
     Example:

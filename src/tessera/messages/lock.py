@@ -79,8 +79,6 @@ def _wait(fd: int, folder: Folder, mode: int, runtime: Runtime, deadline_us: int
             if runtime.elapsed_us() >= deadline_us:
                 detail = f"{_holder(fd)} holds the lock {folder.where(NAME)}; try again"
                 raise Unavailable(detail, definite=True) from None
-        except InterruptedError:
-            continue
         runtime.sleep(runtime.uniform(*_PAUSE_SECONDS))
 
 
