@@ -80,7 +80,7 @@ def test_it_goes_with_its_holder(mail: Mail, alice: Sent, hold) -> None:
 
 
 def test_signals_do_not_end_the_wait(mail: Mail, catalog: Path, alice: Sent, hold) -> None:
-    """Signals that arrive while a send waits for the lock change nothing: it goes out once the lock is free."""
+    """Signals that arrive while a send waits for the lock change nothing: it goes out when that is free."""
     mail.send(ALICE, BOB, "one")
     holder = hold(alice.path / ".lock", fcntl.LOCK_EX)
     rung = []
