@@ -36,3 +36,22 @@ TASK: Final[dict[tuple[int | None, int], frozenset[str]]] = {
     (LEASED, CANCELLED): frozenset({"cancelled"}),
     (WAITING, CANCELLED): frozenset({"cancelled"}),
 }
+
+PUBLISHED: Final = "published"
+
+# (from, to) -> the crash point behind the step. Recovery starts over: every step finds its own work done. A
+# message whose row stands is not delivered again, and one that the head names is only cleaned up.
+PUBLICATION: Final[dict[tuple[str | None, str], str]] = {
+    (NEW, "reserved"): "message.pending",
+    ("reserved", "active"): "message.active",
+    ("active", "delivered"): "message.recipient",
+    ("delivered", "recorded"): "message.row",
+    ("recorded", "linked"): "message.node",
+    ("linked", "committed"): "message.head",
+    ("committed", "receipted"): "message.key",
+    ("receipted", "cleared"): "message.pending_cleanup",
+    ("cleared", PUBLISHED): "message.active_cleanup",
+    ("reserved", "abandoned"): "message.abandoned",
+    ("active", "abandoned"): "message.abandoned",
+    ("delivered", "abandoned"): "message.abandoned",
+}
