@@ -11,6 +11,7 @@ READY, LEASED, WAITING, DONE, DEAD, CANCELLED = range(6)
 STATES: Final = ("ready", "leased", "waiting", "done", "dead", "cancelled")
 STATE_NUMBER: Final = {name: number for number, name in enumerate(STATES)}
 ENDED: Final = frozenset({DONE, DEAD, CANCELLED})
+ENDED_STATES: Final = frozenset(STATES[number] for number in ENDED)
 
 CHILDREN, DEPENDENCIES, INPUT = range(3)
 WAIT_REASONS: Final = ("children", "dependencies", "input")

@@ -44,9 +44,9 @@ class AsyncVerbs:
         """Put up to 1,000 tasks on queues, all or none. A later one may depend on an earlier one."""
         return (await self._call("enqueue_batch", tasks=_listed(tasks))).task_ids
 
-    async def task(self, task_id: str) -> models.TaskView:
-        """One task."""
-        return await self._call("task", task_id=task_id)
+    async def task(self, task_id: str, *, wait_seconds: float = 0) -> models.TaskView:
+        """One task; with `wait_seconds` (0 to 30) once it is done, dead or cancelled, or the time is up."""
+        return await self._call("task", task_id=task_id, wait=wait_seconds)
 
     async def tasks(
         self,
