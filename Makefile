@@ -47,9 +47,10 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.messages .
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
-	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut
+	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ from typing import Final
 
 from tessera import library
 from tessera.library import Tessera
+from tessera.library_upkeep import UpkeepVerbs
 
 HOME: Final = Path(library.__file__).parent / "client" / "verbs.py"
 HEAD: Final = '''\
@@ -26,7 +27,11 @@ OWN: Final = {"as_key", "close", "door"}  # written by hand: they are not verbs
 
 def source() -> str:
     """The text of the module."""
-    homes = [kind for kind in Tessera.__mro__ if kind.__module__.startswith("tessera.")]
+    homes = [
+        kind
+        for kind in Tessera.__mro__
+        if kind.__module__.startswith("tessera.") and kind is not UpkeepVerbs  # no service does those
+    ]
     methods = [method for kind in homes for method in _methods(kind)]
     names = {method.name for method in methods}
     for method in methods:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -15,6 +16,7 @@ import msgspec
 
 from docs import asynchronous
 from tessera import errors, models, names, states
+from tessera.messages.errors import KINDS as MAIL_ERRORS
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
 from tessera.verbs.define_queue import DEFAULTS, define_queue
@@ -44,6 +46,10 @@ def pages() -> dict[Path, str]:
 
 
 def _states() -> str:
+    return _task_states() + _publication_states()
+
+
+def _task_states() -> str:
     rows = [
         (_state(before), _state(after), ", ".join(f"`{event}`" for event in sorted(events)))
         for (before, after), events in states.TASK.items()
@@ -56,8 +62,10 @@ def _states() -> str:
     ends = [f"  {states.STATES[state]} --> [*]" for state in sorted(states.ENDED)]
     return "\n".join(
         [
-            "# States of a task",
+            "# States",
             NOTE,
+            "## A task",
+            "",
             "Every transition there is, and the events of the log that announce it. A waiting task also",
             f"says why it waits: {', '.join(f'`{reason}`' for reason in states.WAIT_REASONS)}.",
             "",
@@ -76,20 +84,43 @@ def _states() -> str:
     )
 
 
+def _publication_states() -> str:
+    rows = [
+        ("(new)" if before is states.NEW else f"`{before}`", f"`{after}`", f"`{point}`")
+        for (before, after), point in states.PUBLICATION.items()
+    ]
+    arrows = [
+        f"  {'[*]' if before is states.NEW else before} --> {after}: {point}"
+        for (before, after), point in states.PUBLICATION.items()
+    ]
+    return "\n".join(
+        [
+            "",
+            "## A message's publication",
+            "",
+            "What is on the disk between two steps of a send, and the crash point behind each step. Whoever",
+            "comes next starts over: every step finds its own work done. A message whose row stands is not",
+            "delivered again; one that the head names, `committed` and on, is only cleaned up. See the",
+            "[guide](guides/message-ledger.md).",
+            "",
+            "```mermaid",
+            "stateDiagram-v2",
+            *arrows,
+            f"  {states.PUBLISHED} --> [*]",
+            "  abandoned --> [*]",
+            "```",
+            "",
+            _table(("From", "To", "Crash point"), rows),
+            "",
+        ]
+    )
+
+
 def _state(state: int | None) -> str:
     return "(new)" if state is None else f"`{states.STATES[state]}`"
 
 
 def _errors() -> str:
-    rows = [
-        (
-            f"`{code}`",
-            str(kind.status),
-            "yes" if kind.definite else "not always" if code == "unavailable" else "no",
-            inspect.getdoc(kind) or "",
-        )
-        for code, kind in errors.REGISTRY.items()
-    ]
     return "\n".join(
         [
             "# Errors",
@@ -99,10 +130,29 @@ def _errors() -> str:
             "of RFC 9457. On the command line the code is on stderr and the exit status is 1. *Definite*",
             "means the request certainly changed nothing, so trying again is safe.",
             "",
-            _table(("Code", "Status", "Definite", "When"), rows),
+            _error_table(errors.REGISTRY.values()),
+            "",
+            "## Of mail alone",
+            "",
+            "`tessera message` and `tessera.messages` also refuse with these.",
+            "",
+            _error_table(MAIL_ERRORS),
             "",
         ]
     )
+
+
+def _error_table(kinds: Iterable[type[errors.TesseraError]]) -> str:
+    rows = [
+        (
+            f"`{kind.code}`",
+            str(kind.status),
+            "yes" if kind.definite else "not always" if kind.code == "unavailable" else "no",
+            inspect.getdoc(kind) or "",
+        )
+        for kind in kinds
+    ]
+    return _table(("Code", "Status", "Definite", "When"), rows)
 
 
 def _verbs() -> str:

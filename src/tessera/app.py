@@ -17,6 +17,7 @@ from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
+from tessera.states import ENDED_STATES
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -154,7 +155,13 @@ def _wait_seconds(asked: Model) -> float:
 
 def _is_empty(answer: Any) -> bool:
     """Whether it is worth waiting for a better one."""
-    return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
+    match answer:
+        case models.TaskView():
+            return answer.state not in ENDED_STATES
+        case models.FeedPage():
+            return not answer.items
+        case _:
+            return isinstance(answer, models.Empty)
 
 
 def _url(given: str | None) -> str:

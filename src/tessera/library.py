@@ -89,9 +89,9 @@ class Tessera(RecordVerbs, BlobVerbs, UpkeepVerbs):
         """Put up to 1,000 tasks on queues, all or none. A later one may depend on an earlier one."""
         return self._call("enqueue_batch", tasks=_listed(tasks)).task_ids
 
-    def task(self, task_id: str) -> models.TaskView:
-        """One task."""
-        return self._call("task", task_id=task_id)
+    def task(self, task_id: str, *, wait_seconds: float = 0) -> models.TaskView:
+        """One task; with `wait_seconds` (0 to 30) once it is done, dead or cancelled, or the time is up."""
+        return self._call("task", task_id=task_id, wait=wait_seconds)
 
     def tasks(
         self, queue: str | None = None, state: str | None = None, kind: str | None = None, *,

@@ -102,5 +102,12 @@ WRONG_KEYS_AT_ONCE: Final = 20  # per address and per key prefix, before the ser
 WRONG_KEYS_SECONDS: Final = 3  # after which one more is forgiven
 DRAIN_SECONDS: Final = 1.0  # how long a stopping service still answers on open connections
 STOP_SECONDS_MAX: Final = 20  # for what is in flight when it stops
+MESSAGE_BODY_BYTES_MAX: Final = 1 << 20
+MESSAGE_LINE_CHARS_MAX: Final = 1_000  # a subject, a tag, an in-reply-to, an idempotency key
+MESSAGE_TAGS_MAX: Final = 100
+MESSAGE_FILE_BYTES_MAX: Final = 64 << 20  # of any file that the messages room reads
+MESSAGE_NAMES_MAX: Final = 8  # filenames drawn for one message before giving up
+ADDRESS_CHARS_MAX: Final = 255
+LEDGER_LOCK_SECONDS_MAX: Final = 60  # how long a send or a read waits for the sender's lock
 
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tessera.cli.main import COMMANDS, main
+from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
@@ -55,12 +56,15 @@ assert not {"apsw", "msgspec", "rich", "tessera.library"} & set(sys.modules)
 
 
 def test_table_says_what_the_commands_say() -> None:
-    """A line of the table is the first sentence of that command's own help."""
-    for rows in COMMANDS.values():
-        for name, (_, line) in rows.items():
-            command = main.get_command(click.Context(main), name)
-            assert command is not None
-            assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
+    """A line of a table is the first sentence of that command's own help."""
+    tables = [main, *(command for _, command in commands() if isinstance(command, Table))]
+    assert len(tables) > 1
+    lines = [(table, name, line) for table in tables for rows in table.headings.values()
+             for name, (_, line) in rows.items()]  # fmt: skip
+    for table, name, line in lines:
+        command = table.get_command(click.Context(table), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
 
 
 def test_every_verb_has_its_command() -> None:
@@ -83,14 +87,14 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
-    """Every command takes `--store`; those that print data take `--json`: all but the worker
-    and the service.
+    """Every command takes `--store`, those of mail `--catalog`; all that print data take `--json`: all but
+    the worker and the service.
     """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
-    assert "--store" in names
+    assert ("--catalog" if path.startswith("tessera message ") else "--store") in names
     assert ("--json" in names) == (path not in ("tessera work", "tessera serve"))
 
 

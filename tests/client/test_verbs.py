@@ -194,6 +194,22 @@ def test_a_claim_waits_for_its_task(client, owner) -> None:
     assert lease.brief == {"n": 1}
 
 
+@pytest.mark.parametrize("near", [True, False])
+def test_a_task_s_end_is_waited_for(client, owner, near) -> None:
+    """A look that waits answers when the task has ended, and with the task as it is when the time is over."""
+    owner.define_queue("ends")
+    task_id = owner.enqueue(queue="ends", kind="k", brief={})
+    store = owner if near else client
+    assert store.task(task_id, wait_seconds=0.01).state == "ready"
+
+    async def both() -> models.TaskView:
+        looking = asyncio.create_task(asyncio.to_thread(store.task, task_id, wait_seconds=20))
+        await asyncio.to_thread(owner.cancel, task_id, "enough")
+        return await looking
+
+    assert asyncio.run(both()).state == "cancelled"
+
+
 def test_a_closed_client_says_so(service, key) -> None:
     """After `close` nothing is sent, and the refusal is definite."""
     client = tessera.Client(service.url, key)

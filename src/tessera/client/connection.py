@@ -49,6 +49,10 @@ def failure(error: Exception) -> TesseraError:
     """
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
         return InvalidRequest("the service's URL cannot be used")
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return Unavailable(
+            "the service's certificate is not trusted; SSL_CERT_FILE can name one", definite=True
+        )
     if isinstance(error, _BEFORE_SENDING):
         return Unavailable(f"{NEVER_REACHED} ({type(error).__name__})", definite=True)
     return Unavailable(f"{NO_ANSWER} ({type(error).__name__})", definite=False)

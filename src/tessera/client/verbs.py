@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from os import PathLike, fsdecode
 from typing import Any, BinaryIO
 
 from msgspec.structs import asdict
@@ -13,7 +12,6 @@ from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
 from tessera.library import _listed, _one_or_more
 from tessera.library_blobs import _joined, _range
-from tessera.library_upkeep import quietly
 from tessera.values import with_values
 
 
@@ -46,9 +44,9 @@ class AsyncVerbs:
         """Put up to 1,000 tasks on queues, all or none. A later one may depend on an earlier one."""
         return (await self._call("enqueue_batch", tasks=_listed(tasks))).task_ids
 
-    async def task(self, task_id: str) -> models.TaskView:
-        """One task."""
-        return await self._call("task", task_id=task_id)
+    async def task(self, task_id: str, *, wait_seconds: float = 0) -> models.TaskView:
+        """One task; with `wait_seconds` (0 to 30) once it is done, dead or cancelled, or the time is up."""
+        return await self._call("task", task_id=task_id, wait=wait_seconds)
 
     async def tasks(
         self,
@@ -447,24 +445,3 @@ class AsyncVerbs:
         if not isinstance(data, bytes) and (not hasattr(data, "read")):
             raise InvalidRequest("body: bytes, or a file open for reading bytes")
         return await self._door.call(verb, strict_json(fields), data)
-
-    async def verify(self, *, tell: Tell = quietly) -> models.Verified:
-        """Compute receipts, hashes, counts, chains, leases and the log again, all of one instant, while
-        others work. What is wrong is in the answer.
-        """
-        return (await self._keeper()).verify(tell)
-
-    async def backup(
-        self, file: str | PathLike[str], *, force: bool = False, unsound: bool = False, tell: Tell = quietly
-    ) -> models.BackedUp:
-        """Copy the store into a file, as of one instant, while others work; the copy is verified before it
-        gets its name. An existing file is replaced only with `force`; a store with something wrong in it is
-        copied only with `unsound`. `tessera.restore` brings it back.
-        """
-        return (await self._keeper()).backup(fsdecode(file), force=force, unsound=unsound, tell=tell)
-
-    async def _keeper(self) -> Keeper:
-        keeper = getattr(self._door, "keeper", None)
-        if keeper is None:
-            raise InvalidRequest("this is done on the store's own machine: open its file")
-        return keeper()
