@@ -13,6 +13,7 @@ from tessera.cli.main import COMMANDS, main
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
+WITHOUT_JSON = {"tessera work", "tessera wake serve"}
 
 
 def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:
@@ -83,13 +84,16 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
-    """Every command takes `--store`; every one but the worker, which prints no data, takes `--json`."""
+    """Every command takes `--store`, or the wake service's `--socket`; every one takes `--json` but those
+    that run until they are stopped or print what somebody else's program says.
+    """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
-    assert "--store" in names
-    assert ("--json" in names) == (path != "tessera work")
+    if path != "tessera wake serve":
+        assert ("--socket" if path.startswith("tessera wake ") else "--store") in names
+    assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 
 def test_main_help_lists_every_command(cli) -> None:

@@ -47,6 +47,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "events": ("looks", "Read the log, or follow it."),
         "reap": ("looks", "Settle everything that has fallen due."),
     },
+    "Terminals": {
+        "wake": ("wake", "Wake agents in their terminals, and learn whether they have it."),
+    },
     "Keys": {
         "keys": ("keys", "Issue, list and revoke keys."),
         "approvals": ("keys", "Approve a key that may hold the `public` effect class."),

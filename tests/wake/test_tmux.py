@@ -1,0 +1,274 @@
+"""Delivery into real panes of a private tmux server: the right text submitted once, or nothing typed and
+a reason kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wake.conftest import HERE, Daemon, Log, Tmux, until
+
+from tessera.wake.text import sanitise
+
+LONG = os.environ.get("TESSERA_LONG") == "1"
+
+
+def attach(daemon: Daemon, tmux: Tmux, pane: str, *options: str) -> str:
+    """Register a pane; the endpoint's id."""
+    words = ("attach", "--repo", "api", "--pane", pane, "--tmux-socket", tmux.socket, "--name", pane)
+    return daemon.run(*words, *options).stdout.strip()
+
+
+def until_deferred(daemon: Daemon, message_id: str, reason: str) -> dict[str, Any]:
+    """The receipt once it says that its endpoint is not ready for this reason."""
+
+    def look() -> Any:
+        message = daemon.message(message_id)
+        return message if message["deferred_reason"] == reason else None
+
+    return until(look, f"{message_id} to wait because of {reason}")
+
+
+def body_of(text: str) -> str:
+    """The body of a framed wake."""
+    return text.split("\n", 1)[1].rsplit("\n", 1)[0]
+
+
+HARD = [
+    "x", "x\n", "x\r\n", "a\nb", "a\n\n", "C-m", "Up Up Enter", "Tab", "-l", "-R --", ";", "a;",
+    "!echo hi", "@README",
+    "/quit", "#", "$HOME `id` \\", "#{pane_id}", "\u00e9\u4f60\u597d \U0001f469\u200d\U0001f4bb e\u0301",
+    "\x1b[201~\rrm -rf x\r", "\x1b]0;title\x07 \x03 \x04 \x1b\x1b \x00 \u202e \u009b31m",
+    "\t\tindented\n  more  ",
+]  # fmt: skip
+
+
+def test_hard_bodies(daemon: Daemon, tmux: Tmux) -> None:
+    """Bodies that look like keys, options, commands or escapes arrive as text, whole, in one submit each,
+    and no key but the Enter reaches the application.
+    """
+    daemon.start()
+    pane, log = tmux.composer()
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    for number, body in enumerate(HARD):
+        sent = daemon.send(f"k{number}", body)
+        daemon.until_state(sent["message_id"], "injected")
+    assert [body_of(text) for text in log.submitted()] == [sanitise(body) for body in HARD]
+    assert not log.events("key")
+    assert not log.events("escape")
+
+
+@pytest.mark.parametrize("options", [[], ["--placeholder"], ["--chunks", "7"]], ids=str)
+def test_eight_kibibytes(daemon: Daemon, tmux: Tmux, options: list[str]) -> None:
+    """The largest body, 200 lines with tabs, CRLF, wide and combining characters and control bytes, is
+    one submit, whether the composer shows it, its end, or a stand-in.
+    """
+    daemon.start()
+    line = "\tlarge \u4f60\u597d e\u0301 \x1b[1m; end  \r\n"
+    body = (line * 240)[:5_400]
+    while len((body + "\u00e9").encode()) <= 8_192:
+        body += "\u00e9"
+    pane, log = tmux.composer(*options)
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    message = daemon.until_state(daemon.send("k", body)["message_id"], "injected", "failed")
+    assert message["total_attempts"] == 1, message["attempts"]
+    assert [body_of(text) for text in log.submitted()] == [sanitise(body)]
+
+
+def test_hidden_cursor_and_suggestion(daemon: Daemon, tmux: Tmux) -> None:
+    """A composer that draws its own cursor and shows a faint suggestion counts as empty."""
+    daemon.start()
+    pane, log = tmux.composer("--hidden-cursor")
+    attach(daemon, tmux, pane, "--harness", "claude", "--ack-mode", "injected")
+    daemon.until_state(daemon.send("k", "a\nb")["message_id"], "injected")
+    assert [body_of(text) for text in log.submitted()] == ["a\nb"]
+
+
+def test_dialog_gets_no_key(daemon: Daemon, tmux: Tmux) -> None:
+    """While a menu with a default answer is open nothing is typed and no attempt is counted; afterwards
+    the wake arrives.
+    """
+    daemon.start()
+    pane, log = tmux.composer("--dialog")
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    sent = daemon.send("k")
+    message = until_deferred(daemon, sent["message_id"], "dialog")
+    assert (message["state"], message["attempt_count"]) == ("pending", 0)
+    assert len(log.lines()) == 1
+    tmux("send-keys", "-t", pane, "Enter")
+    daemon.until_state(sent["message_id"], "injected")
+    assert [line["event"] for line in log.lines()] == ["start", "chosen", "paste", "submit"]
+
+
+@pytest.mark.parametrize("draft", ["merge only after", "first line\nsecond line", "ends in a line\n"])
+@pytest.mark.parametrize("options", [[], ["--hidden-cursor"]], ids=str)
+def test_draft_stays_alone(daemon: Daemon, tmux: Tmux, draft: str, options: list[str]) -> None:
+    """A half-typed draft, of several lines too, is left as it is; the wake arrives by itself after it."""
+    daemon.start()
+    pane, log = tmux.composer(*options)
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    tmux("set-buffer", "-b", "draft", draft)
+    tmux("paste-buffer", "-p", "-r", "-b", "draft", "-t", pane)
+    until(lambda: log.events("paste"), "the draft")
+    sent = daemon.send("k", "the wake")
+    message = until_deferred(daemon, sent["message_id"], "draft")
+    assert message["attempt_count"] == 0
+    tmux("send-keys", "-t", pane, "Enter")
+    daemon.until_state(sent["message_id"], "injected")
+    first, second = log.submitted()
+    assert (first, body_of(second)) == (draft, "the wake")
+
+
+@pytest.mark.parametrize("mode", ["copy-mode", "choose-tree", "clock-mode"])
+def test_modes_of_tmux(daemon: Daemon, tmux: Tmux, mode: str) -> None:
+    """In copy mode, a chooser or the clock nothing is typed and the mode stays; afterwards the wake
+    arrives.
+    """
+    daemon.start()
+    pane, log = tmux.composer()
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    tmux(mode, "-t", pane)
+    sent = daemon.send("k")
+    until_deferred(daemon, sent["message_id"], "pane_in_mode")
+    assert tmux("display-message", "-p", "-t", pane, "#{pane_in_mode}") == "1"
+    assert len(log.lines()) == 1
+    tmux("copy-mode", "-q", "-t", pane)
+    daemon.until_state(sent["message_id"], "injected")
+    assert len(log.submitted()) == 1
+
+
+def test_enter_that_is_not_taken(daemon: Daemon, tmux: Tmux) -> None:
+    """An application that ignores the first Enter is tried again with an Enter alone: one text, one
+    submit, and no success is told before.
+    """
+    daemon.start()
+    pane, log = tmux.composer("--deaf-enters", "1")
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    sent = daemon.send("k")
+    message = daemon.until_state(sent["message_id"], "injected")
+    assert [one["reason"] for one in message["attempts"]] == ["enter_not_taken", None]
+    assert [line["event"] for line in log.lines()] == ["start", "paste", "ignored", "submit"]
+
+
+def test_dead_pane(daemon: Daemon, tmux: Tmux) -> None:
+    """A pane whose process has ended gets nothing, the server lives on, and the wake fails with the
+    reason.
+    """
+    daemon.start()
+    tmux.pane("sleep", "600")
+    tmux("set-option", "-g", "remain-on-exit", "on")
+    pane, log = tmux.composer()
+    endpoint = attach(daemon, tmux, pane, "--bracketed", "--attempts", "1")
+    os.kill(log.events("start")[0]["pid"], 9)
+    until(lambda: tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1", "the pane to die")
+    until(lambda: not daemon.client.call("endpoints", live=True)["endpoints"], "the endpoint to be gone")
+    shown = daemon.client.call("endpoints", endpoint_id=endpoint)["endpoints"][0]
+    assert (shown["state"], shown["live_reason"]) == ("gone", "pane_dead")
+    assert tmux("list-sessions")
+
+
+def test_respawned_pane_is_another_one(daemon: Daemon, tmux: Tmux) -> None:
+    """A new process in the same pane gets nothing of the old one's wakes; the repeated wake goes to the
+    pane that registers anew.
+    """
+    daemon.start()
+    pane, log = tmux.composer("--dialog")
+    old = attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected", "--attempts", "9")
+    sent = daemon.send("k", endpoint_id=old)
+    until_deferred(daemon, sent["message_id"], "dialog")
+    second = Log(tmux.folder / "second")
+    tmux(
+        "respawn-pane", "-k", "-t", pane, sys.executable, str(HERE / "composer.py"), "--log", str(second.path)
+    )
+    until(lambda: second.events("start"), "the second composer")
+    until(lambda: daemon.message(sent["message_id"])["last_failure_reason"], "the attempt to fail")
+    new = attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    assert second.submitted() == []
+    assert daemon.send("k", endpoint_id=new)["rebound"]
+    daemon.until_state(sent["message_id"], "injected")
+    assert len(second.submitted()) == 1
+    assert len(log.lines()) == 1
+
+
+def test_synchronised_panes(daemon: Daemon, tmux: Tmux) -> None:
+    """With synchronised panes only the registered one gets the wake and its Enter."""
+    daemon.start()
+    pane, log = tmux.composer()
+    other = Log(tmux.folder / "other")
+    tmux("split-window", "-t", pane, sys.executable, str(HERE / "composer.py"), "--log", str(other.path))
+    until(lambda: other.events("start"), "the other composer")
+    tmux("set-option", "-w", "-t", pane, "synchronize-panes", "on")
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    daemon.until_state(daemon.send("k")["message_id"], "injected")
+    assert len(log.submitted()) == 1
+    assert len(other.lines()) == 1
+
+
+def test_shell_is_refused(daemon: Daemon, tmux: Tmux) -> None:
+    """A pane whose foreground is a shell is no live endpoint, unless that was asked for."""
+    daemon.start()
+    pane = tmux.pane("bash", "--norc", "--noprofile")
+    until(lambda: "$" in tmux.screen(pane) or "#" in tmux.screen(pane), "a prompt")
+    attach(daemon, tmux, pane)
+    shown = until(lambda: [one for one in daemon.client.call("endpoints")["endpoints"] if not one["live"]],
+                  "the endpoint to be stale")  # fmt: skip
+    assert shown[0]["live_reason"] == "shell_in_front"
+    attach(daemon, tmux, pane, "--replace", "--allow-shell", "--bracketed", "--ack-mode", "injected")
+    daemon.until_state(daemon.send("k", "echo $((6*7)) # harmless")["message_id"], "injected")
+
+
+def test_plain_reader_gets_one_line(daemon: Daemon, tmux: Tmux) -> None:
+    """An application that was not said to take bracketed pastes gets a wake of many lines as one line,
+    one submit, and one too long for a terminal's line is not typed at all.
+    """
+    daemon.start()
+    pane = tmux.pane("cat")
+    attach(daemon, tmux, pane, "--promptless", "--ack-mode", "injected", "--attempts", "1")
+    sent = daemon.send("k", "a\nb\n" * 20)
+    daemon.until_state(sent["message_id"], "injected")
+    until(lambda: tmux.screen(pane).count(f"[end of {sent['message_id']}") == 2, "cat to repeat the line")
+    assert tmux.screen(pane).count(f"[Tessera wake {sent['message_id']}") == 2
+    longer = daemon.until_state(daemon.send("k2", "x" * 5_000)["message_id"], "failed")
+    assert longer["last_failure_reason"] == "too_long_for_one_line"
+    assert "xxx" not in tmux.screen(pane)
+
+
+def test_prompt_toolkit(daemon: Daemon, tmux: Tmux, folder: Path) -> None:
+    """A composer made with prompt_toolkit takes a wake of several lines, and one of 8 KiB, whole."""
+    daemon.start()
+    app, log = folder / "app.py", Log(folder / "ptk")
+    app.write_text(f"""
+import json
+from prompt_toolkit import PromptSession
+session = PromptSession("ptk> ", multiline=True, key_bindings=None)
+from prompt_toolkit.key_binding import KeyBindings
+keys = KeyBindings()
+keys.add("enter")(lambda event: event.current_buffer.validate_and_handle())
+with open({str(log.path)!r}, "a", buffering=1) as log:
+    while True:
+        log.write(json.dumps({{"event": "submit", "text": session.prompt(key_bindings=keys)}}) + "\\n")
+""")
+    pane = tmux.pane(sys.executable, str(app))
+    until(lambda: "ptk>" in tmux.screen(pane), "a prompt")
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    bodies = ["one\ntwo \u4f60\u597d", "0123456 89\n" * 740]
+    for number, body in enumerate(bodies):
+        daemon.until_state(daemon.send(f"k{number}", body)["message_id"], "injected")
+    assert [body_of(text) for text in log.submitted()] == [body.rstrip("\n") for body in bodies]
+
+
+def test_many_into_a_slow_reader(daemon: Daemon, tmux: Tmux) -> None:
+    """Wakes into an application that reads in random pieces arrive in order, none lost, none doubled."""
+    count = 500 if LONG else 100
+    daemon.start()
+    pane, log = tmux.composer("--chunks", "11")
+    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
+    sent = [daemon.send(f"k{number}", f"body {number}\nof {count}") for number in range(count)]
+    until(
+        lambda: daemon.client.call("stats")["by_state"] == {"injected": count}, "all to arrive", 2.0 * count
+    )
+    assert [text[14:32] for text in log.submitted()] == [one["message_id"] for one in sent]
