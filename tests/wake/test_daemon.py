@@ -139,7 +139,10 @@ try:
     own.connect({str(daemon.socket)!r})
 except PermissionError:
     print("no way in"); sys.exit()
-own.sendall(b'{{"op": "ping", "protocol": "0.1"}}\\n')
+try:
+    own.sendall(b'{{"op": "ping", "protocol": "0.1"}}\\n')
+except BrokenPipeError:
+    pass
 print(own.makefile().readline())
 """
     said = [

@@ -13,6 +13,7 @@ import click
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "serve": ("serving", "Run the service: take wakes in, write them, follow them up."),
     "attach": ("places", "Register a tmux pane, a file or a command as an endpoint."),
+    "run": ("places", "Run an agent in a terminal that takes wakes."),
     "endpoints": ("looks", "List the endpoints."),
     "detach": ("places", "End an endpoint; its wakes stay."),
     "send": ("sending", "Send a wake to whoever works on a repository."),

@@ -141,3 +141,22 @@ def detach(client: Client, say: Any, endpoint_id: str, reason: str | None) -> No
     """
     answer = client.call("detach", endpoint_id=endpoint_id, reason=reason)
     say(answer, f"{answer['state']}, {answer['pending']} waiting")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@policy
+@click.option("--plain", is_flag=True, help="Write one line where it asks for no bracketed paste.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@common.takes_socket
+def run(client: Client, command: tuple[str, ...], plain: bool, **options: Any) -> None:
+    """Run an agent in a terminal that takes wakes. The exit code is the command's own.
+
+    \b
+    Example:
+      tessera wake run --repo api --harness claude -- claude
+    """
+    from tessera.runtime import real_runtime
+    from tessera.wake.wrapper import run as run_command
+
+    fields = asked(options, f"run {os.getpid()}")
+    raise click.exceptions.Exit(run_command(command, client, fields, real_runtime(), plain=plain))
