@@ -13,7 +13,9 @@ from tessera.cli.main import COMMANDS, main
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
-WITHOUT_JSON = {"tessera work", "tessera wake serve"}
+WITHOUT_JSON = {"tessera work"} | {
+    f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")
+}
 
 
 def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:

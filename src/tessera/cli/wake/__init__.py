@@ -22,6 +22,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "history": ("looks", "List wakes and how their delivery stands."),
     "show": ("looks", "Show one wake with its text and its attempts."),
     "replay": ("sending", "Send the wakes of a capture file again."),
+    "hook": ("agents", "Take in what an agent's hook tells, on stdin."),
+    "install-hooks": ("agents", "Put the hooks into an agent's settings, or take them out."),
+    "mcp": ("agents", "Serve the acknowledging tool to an agent over stdio."),
+    "bridge": ("following", "Wake agents for what happens in a store, by rules."),
     "doctor": ("serving", "Look for what would keep wakes from arriving."),
 }
 
@@ -55,6 +59,6 @@ def wake() -> None:
     \b
     Example:
       tessera wake serve &
-      tessera wake attach --repo api --harness claude
+      tessera wake run --repo api --harness claude -- claude
       tessera wake send api -m "Task t_1 is ready: tessera claim review"
     """

@@ -15,14 +15,14 @@ Body = Callable[..., None]
 def takes_socket(body: Body) -> Body:
     """Add `--socket`; the command gets a client of the service as its first argument."""
 
-    @click.option("--socket", "path", type=click.Path(path_type=Path), metavar="PATH",
+    @click.option("--socket", "socket_path", type=click.Path(path_type=Path), metavar="PATH",
                   envvar="TESSERA_WAKE_SOCKET", show_envvar=True,
                   help="The service's socket. Left out: this user's.")  # fmt: skip
     @functools.wraps(body)
-    def command(*args: Any, path: Path | None, **options: Any) -> None:
+    def command(*args: Any, socket_path: Path | None, **options: Any) -> None:
         from tessera.wake.client import Client
 
-        body(Client(path), *args, **options)
+        body(Client(socket_path), *args, **options)
 
     return command
 
