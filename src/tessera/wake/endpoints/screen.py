@@ -96,14 +96,15 @@ def empty_composer(screen: Screen, *, promptless: bool = False) -> str | None:
         return NO_PROMPT
     here = screen.rows[row]
     before = _before(here, column)
-    if prompt := _PROMPT.match(before):
-        if before[prompt.end() :].strip():
-            return _what_stands(before[prompt.end() :])
+    prompt = _PROMPT.match(before)
+    if prompt and before[prompt.end() :].strip():
+        return _what_stands(before[prompt.end() :])
+    if _PROMPT.match(screen.text(row)):
         return _row_empty(here) or _draft_below(screen, row)
     above = _composer_above(screen, row)
     if above is not None:  # the cursor is in a later line of what a prompt began
         return _what_stands(above) if above.strip() else states.DRAFT
-    if before.strip(_FRAME):
+    if any(not cell.faint and cell.char not in _FRAME for cell in here):
         return NOT_AT_PROMPT
     return None if promptless else NO_PROMPT
 
