@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from crash.points import named_in
-from wake.conftest import Daemon, Room, Tmux, until
-from wake.test_tmux import attach
+from wake.conftest import Room
 
 import tessera
 from tessera.testing import DEATH, World
@@ -81,21 +80,3 @@ def assert_whole(room: Room, answered: list[str]) -> None:
         assert len(open_attempts) == (message["lease_expires_at"] is not None)
         if message["state"] in ("injected", "awaiting_ack"):
             assert any(one["phase"] == "typed" for one in message["attempts"])
-
-
-@pytest.mark.parametrize("point", TMUX_POINTS)
-def test_death_at_the_keys(daemon: Daemon, tmux: Tmux, point: str) -> None:
-    """A service that dies between text and Enter presses Enter alone after its restart; one that dies
-    after the Enter may deliver again, with the same id. No text is typed twice into one composer.
-    """
-    pane, log = tmux.composer()
-    daemon.start(TESSERA_CRASH_AT=point)
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    sent = daemon.send("k", "the text")
-    assert daemon.process.wait(timeout=20) == DEATH
-    daemon.process.communicate()
-    daemon.start()
-    until(lambda: daemon.message(sent["message_id"])["state"] == "injected", "the wake to arrive", 40)
-    submitted = log.submitted()
-    assert all(text.count(sent["message_id"]) == submitted[0].count(sent["message_id"]) for text in submitted)
-    assert len(submitted) == (1 if point == "wake.tmux.pasted" else 2)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -14,10 +12,6 @@ from contextlib import suppress
 
 import pytest
 from wake.conftest import Daemon, until
-
-from tessera.wake.errors import (
-    NoService,
-)
 
 
 def raw(daemon: Daemon, data: bytes) -> list[dict]:
@@ -32,69 +26,6 @@ def raw(daemon: Daemon, data: bytes) -> list[dict]:
             while more := connection.recv(65_536):
                 answers += more
         return [json.loads(line) for line in answers.splitlines()]
-
-
-def test_socket_is_private_from_its_first_instant(daemon: Daemon) -> None:
-    """With umask 000, directory, socket, database and capture are the user's alone, and so is the lock."""
-    before = os.umask(0)
-    try:
-        daemon.start()
-    finally:
-        os.umask(before)
-    daemon.register("file", {"path": str(daemon.folder / "out.txt")})
-    daemon.send("k")
-    modes = {
-        path.name: stat.S_IMODE(path.lstat().st_mode)
-        for path in (daemon.folder / "run", daemon.socket, daemon.socket.with_name("wake.lock"),
-                     daemon.folder / "state", daemon.folder / "state" / "capture.jsonl")
-    }  # fmt: skip
-    assert modes == {"run": 0o700, "wake.sock": 0o600, "wake.lock": 0o600, "state": 0o700,
-                     "capture.jsonl": 0o600}  # fmt: skip
-
-
-def test_one_daemon_of_many(daemon: Daemon) -> None:
-    """Of ten that start at once one serves; the others say who holds the lock, and take nothing away."""
-    crowd = [daemon.popen() for _ in range(10)]
-    try:
-        until(lambda: sum(one.poll() is None for one in crowd) == 1, "nine to give up")
-        losers = [one for one in crowd if one.poll() is not None]
-        assert [one.returncode for one in losers] == [1] * 9
-        assert all("another wake service holds" in one.stderr.read() for one in losers)
-        until(daemon.socket.exists, "the winner's socket")
-        assert daemon.client.ping()["pid"] in [one.pid for one in crowd]
-    finally:
-        for one in crowd:
-            one.kill()
-            one.communicate()
-
-
-def test_stale_socket_is_taken_over(daemon: Daemon) -> None:
-    """A socket that a killed daemon left behind keeps no other from serving."""
-    daemon.start()
-    daemon.stop(signal.SIGKILL)
-    assert daemon.socket.exists()
-    with pytest.raises(NoService):
-        daemon.client.ping()
-    daemon.start()
-    assert daemon.client.ping()["service"] == "tessera-wake"
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "link", "long"])
-def test_what_is_no_socket_stays(daemon: Daemon, kind: str) -> None:
-    """A file, a folder or a link in the socket's place, and a path too long, are refused and left alone."""
-    run = daemon.folder / "run"
-    if kind == "long":
-        daemon.env["TESSERA_WAKE_HOME"] = str(daemon.folder / ("x" * 110))
-    else:
-        run.mkdir(mode=0o700)
-        {"file": lambda: daemon.socket.write_text("mine"), "folder": daemon.socket.mkdir,
-         "link": lambda: daemon.socket.symlink_to("elsewhere")}[kind]()  # fmt: skip
-    process = daemon.popen()
-    _, said = process.communicate(timeout=20)
-    assert process.returncode == 1
-    assert ("longer than" if kind == "long" else "is not a socket") in said
-    if kind != "long":
-        assert os.path.lexists(daemon.socket)
 
 
 def test_folder_that_others_may_enter_is_refused(daemon: Daemon) -> None:

@@ -96,25 +96,6 @@ def test_typing_in_between_starts_the_ten_minutes_anew(room: Room) -> None:
     assert room.message(sent["message_id"])["total_attempts"] == 0
 
 
-@pytest.mark.parametrize("seconds", [60, 1_200])
-def test_a_flood_at_a_blocked_endpoint(room: Room, seconds: int) -> None:
-    """Fifty wakes from five clients at an endpoint where somebody types arrive afterwards in the order of
-    their admission, each with one attempt.
-    """
-    seat = Seat(room)
-    seat.keyboard.keys(b"draft", room.world.elapsed_us)
-    sent = [room.send(f"k{n}", f"body {n}", client_id=f"c{n % 5}")["message_id"] for n in range(50)]
-    for _ in range(seconds // 2):
-        room.pass_seconds(2)
-    assert not seat.typed
-    seat.keyboard.keys(b"\r", room.world.elapsed_us)
-    for _ in range(3):
-        room.pass_seconds(2)
-    assert seat.typed == sent
-    receipts = [room.message(message_id) for message_id in sent]
-    assert {(one["state"], one["total_attempts"]) for one in receipts} == {("injected", 1)}
-
-
 def test_one_bad_endpoint_holds_up_no_other(room: Room) -> None:
     """Wakes for an endpoint that is never ready keep none waiting that go elsewhere."""
     seat = Seat(room)

@@ -196,36 +196,6 @@ def test_end_of_the_command(daemon: Daemon) -> None:
     assert "cannot run" in daemon.run("run", "--repo", "api", "--", "./no-such", code=127).stdout
 
 
-def test_an_application_that_reads_nothing(daemon: Daemon) -> None:
-    """A terminal whose application has stopped reading costs its wakes attempts with a reason, and keeps
-    nobody else waiting.
-    """
-    daemon.start()
-    daemon.register("file", {"path": str(daemon.folder / "out.txt")}, repos=["web"])
-    master, slave = pty.openpty()
-    stopped = (
-        "import os, signal, tty; tty.setraw(0); os.write(1, b'\\x1b[?2004h> '); "
-        "os.kill(os.getpid(), signal.SIGSTOP)"
-    )
-    words = ("run", "--repo", "api", "--attempts", "1", "--", sys.executable, "-c", stopped)
-    process = subprocess.Popen(
-        daemon.command(*words), env=daemon.env, stdin=slave, stdout=slave, stderr=slave
-    )
-    try:
-        until(lambda: daemon.client.call("endpoints", repo="api", live=True)["endpoints"], "the endpoint")
-        until(lambda: b"> " in os.read(master, 4_096), "the application")
-        sent = daemon.send("k", "x" * 8_000)
-        other = daemon.send("k2", target_repo="web")
-        daemon.until_state(other["message_id"], "awaiting_ack")
-        message = daemon.until_state(sent["message_id"], "failed")
-        assert message["last_failure_reason"] in ("composer_not_proven", "write_timeout")
-    finally:
-        process.kill()
-        process.wait()
-        os.close(slave)
-        os.close(master)
-
-
 def test_wake_is_never_typed_twice() -> None:
     """A wake whose text stands in the composer gets an Enter alone once it is seen, and no other one is typed
     beside it.

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from wake.conftest import HERE, Daemon, Log, Tmux, until
 
 from tessera.wake.text import sanitise
@@ -62,23 +61,6 @@ def test_hard_bodies(daemon: Daemon, tmux: Tmux) -> None:
     assert not log.events("escape")
 
 
-@pytest.mark.parametrize("options", [[], ["--placeholder"], ["--chunks", "7"]], ids=str)
-def test_eight_kibibytes(daemon: Daemon, tmux: Tmux, options: list[str]) -> None:
-    """The largest body, 200 lines with tabs, CRLF, wide and combining characters and control bytes, is
-    one submit, whether the composer shows it, its end, or a stand-in.
-    """
-    daemon.start()
-    line = "\tlarge \u4f60\u597d e\u0301 \x1b[1m; end  \r\n"
-    body = (line * 240)[:5_400]
-    while len((body + "\u00e9").encode()) <= 8_192:
-        body += "\u00e9"
-    pane, log = tmux.composer(*options)
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    message = daemon.until_state(daemon.send("k", body)["message_id"], "injected", "failed")
-    assert message["total_attempts"] == 1, message["attempts"]
-    assert [body_of(text) for text in log.submitted()] == [sanitise(body)]
-
-
 def test_hidden_cursor_and_suggestion(daemon: Daemon, tmux: Tmux) -> None:
     """A composer that draws its own cursor and shows a faint suggestion counts as empty."""
     daemon.start()
@@ -86,72 +68,6 @@ def test_hidden_cursor_and_suggestion(daemon: Daemon, tmux: Tmux) -> None:
     attach(daemon, tmux, pane, "--harness", "claude", "--ack-mode", "injected")
     daemon.until_state(daemon.send("k", "a\nb")["message_id"], "injected")
     assert [body_of(text) for text in log.submitted()] == ["a\nb"]
-
-
-def test_dialog_gets_no_key(daemon: Daemon, tmux: Tmux) -> None:
-    """While a menu with a default answer is open nothing is typed and no attempt is counted; afterwards
-    the wake arrives.
-    """
-    daemon.start()
-    pane, log = tmux.composer("--dialog")
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    sent = daemon.send("k")
-    message = until_deferred(daemon, sent["message_id"], "dialog")
-    assert (message["state"], message["attempt_count"]) == ("pending", 0)
-    assert len(log.lines()) == 1
-    tmux("send-keys", "-t", pane, "Enter")
-    daemon.until_state(sent["message_id"], "injected")
-    assert [line["event"] for line in log.lines()] == ["start", "chosen", "paste", "submit"]
-
-
-@pytest.mark.parametrize("draft", ["merge only after", "first line\nsecond line", "ends in a line\n"])
-@pytest.mark.parametrize("options", [[], ["--hidden-cursor"]], ids=str)
-def test_draft_stays_alone(daemon: Daemon, tmux: Tmux, draft: str, options: list[str]) -> None:
-    """A half-typed draft, of several lines too, is left as it is; the wake arrives by itself after it."""
-    daemon.start()
-    pane, log = tmux.composer(*options)
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    tmux("set-buffer", "-b", "draft", draft)
-    tmux("paste-buffer", "-p", "-r", "-b", "draft", "-t", pane)
-    until(lambda: log.events("paste"), "the draft")
-    sent = daemon.send("k", "the wake")
-    message = until_deferred(daemon, sent["message_id"], "draft")
-    assert message["attempt_count"] == 0
-    tmux("send-keys", "-t", pane, "Enter")
-    daemon.until_state(sent["message_id"], "injected")
-    first, second = log.submitted()
-    assert (first, body_of(second)) == (draft, "the wake")
-
-
-@pytest.mark.parametrize("mode", ["copy-mode", "choose-tree", "clock-mode"])
-def test_modes_of_tmux(daemon: Daemon, tmux: Tmux, mode: str) -> None:
-    """In copy mode, a chooser or the clock nothing is typed and the mode stays; afterwards the wake
-    arrives.
-    """
-    daemon.start()
-    pane, log = tmux.composer()
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    tmux(mode, "-t", pane)
-    sent = daemon.send("k")
-    until_deferred(daemon, sent["message_id"], "pane_in_mode")
-    assert tmux("display-message", "-p", "-t", pane, "#{pane_in_mode}") == "1"
-    assert len(log.lines()) == 1
-    tmux("copy-mode", "-q", "-t", pane)
-    daemon.until_state(sent["message_id"], "injected")
-    assert len(log.submitted()) == 1
-
-
-def test_enter_that_is_not_taken(daemon: Daemon, tmux: Tmux) -> None:
-    """An application that ignores the first Enter is tried again with an Enter alone: one text, one
-    submit, and no success is told before.
-    """
-    daemon.start()
-    pane, log = tmux.composer("--deaf-enters", "1")
-    attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    sent = daemon.send("k")
-    message = daemon.until_state(sent["message_id"], "injected")
-    assert [one["reason"] for one in message["attempts"]] == ["enter_not_taken", None]
-    assert [line["event"] for line in log.lines()] == ["start", "paste", "ignored", "submit"]
 
 
 def test_dead_pane(daemon: Daemon, tmux: Tmux) -> None:
@@ -169,29 +85,6 @@ def test_dead_pane(daemon: Daemon, tmux: Tmux) -> None:
     shown = daemon.client.call("endpoints", endpoint_id=endpoint)["endpoints"][0]
     assert (shown["state"], shown["live_reason"]) == ("gone", "pane_dead")
     assert tmux("list-sessions")
-
-
-def test_respawned_pane_is_another_one(daemon: Daemon, tmux: Tmux) -> None:
-    """A new process in the same pane gets nothing of the old one's wakes; the repeated wake goes to the
-    pane that registers anew.
-    """
-    daemon.start()
-    pane, log = tmux.composer("--dialog")
-    old = attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected", "--attempts", "9")
-    sent = daemon.send("k", endpoint_id=old)
-    until_deferred(daemon, sent["message_id"], "dialog")
-    second = Log(tmux.folder / "second")
-    tmux(
-        "respawn-pane", "-k", "-t", pane, sys.executable, str(HERE / "composer.py"), "--log", str(second.path)
-    )
-    until(lambda: second.events("start"), "the second composer")
-    until(lambda: daemon.message(sent["message_id"])["last_failure_reason"], "the attempt to fail")
-    new = attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")
-    assert second.submitted() == []
-    assert daemon.send("k", endpoint_id=new)["rebound"]
-    daemon.until_state(sent["message_id"], "injected")
-    assert len(second.submitted()) == 1
-    assert len(log.lines()) == 1
 
 
 def test_synchronised_panes(daemon: Daemon, tmux: Tmux) -> None:
