@@ -49,6 +49,7 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.queue
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.wake
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/wake

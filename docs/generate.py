@@ -16,6 +16,7 @@ from tessera import errors, models, names, states
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
 from tessera.verbs.define_queue import DEFAULTS, define_queue
+from tessera.wake import states as wakes
 
 HERE = Path(__file__).parent
 FORMS = {
@@ -69,8 +70,25 @@ def _states() -> str:
             "All event types, in the order of their numbers in the database:",
             ", ".join(f"`{event}`" for event in EVENT_TYPES) + ".",
             "",
+            *_wake_states(),
         ]
     )
+
+
+def _wake_states() -> list[str]:
+    """The two tables of the wake room."""
+    parts: list[str] = []
+    for title, table in (("States of a wake", wakes.DELIVERY), ("States of an endpoint", wakes.ENDPOINT)):
+        rows = [
+            (f"`{before}`" if before else "(new)", f"`{after}`", _listed(events))
+            for (before, after), events in table.items()
+        ]
+        parts += [f"# {title}", "", _table(("From", "To", "Event"), rows), ""]
+    return parts
+
+
+def _listed(events: frozenset[str]) -> str:
+    return ", ".join(f"`{event}`" for event in sorted(events))
 
 
 def _state(state: int | None) -> str:

@@ -74,7 +74,10 @@ def terminal(daemon: Daemon) -> Iterator[Any]:
     def make(*options: str, **settings: Any) -> Terminal:
         made.append(Terminal(daemon, *options, **settings))
         terminal = made[-1]
-        live = lambda: daemon.socket.exists() and daemon.client.call("endpoints", live=True)["endpoints"]  # noqa: E731
+
+        def live() -> Any:
+            return daemon.socket.exists() and daemon.client.call("endpoints", live=True)["endpoints"]
+
         terminal.until(live, "the endpoint")
         return terminal
 

@@ -133,6 +133,10 @@ class Dispatcher:
         if rows:
             await asyncio.gather(*(self._check(row) for row in rows))
 
+    def _just_checked(self, endpoint_id: str) -> bool:
+        at = self._checked.get(endpoint_id)
+        return at is not None and self._runtime.elapsed_us() - at < FRESH_US
+
     async def _check(self, row: EndpointRow) -> Standing:
         try:
             standing = await self._endpoint(row).identify()
@@ -176,11 +180,15 @@ class Dispatcher:
         row, head = await self._run(_next, endpoint_id)
         if row is None or head is None:
             return False
-        standing = Standing(row.state, row.reason) if row.state in states.ENDED else await self._check(row)
+        standing = Standing(row.state, row.reason)
         endpoint = self._endpoint(row)
+        if row.state not in states.ENDED and not self._just_checked(endpoint_id):
+            standing = await self._check(row)
         if standing.state == states.LIVE:
             reason = "blocked" if row.activity == "blocked" and row.kind in ("tmux", "pty") else None
             reason = reason or await endpoint.ready(head)
+            if reason is not None:  # perhaps because it is not there any more
+                standing = await self._check(row)
         else:
             reason = standing.reason or standing.state
         if reason is not None and standing.state not in states.ENDED:
