@@ -26,7 +26,9 @@ def hook(client: Client, harness: str) -> None:
     """Take in what an agent's hook tells, on stdin. Never fails and never prints: an agent's turn does
     not depend on it.
 
-     Example: echo '{"hook_event_name": "Stop", "session_id": "s"}' | tessera wake hook claude
+    \b
+    Example:
+      echo '{"hook_event_name": "Stop", "session_id": "s"}' | tessera wake hook claude
     """
     import contextlib
     import json

@@ -34,7 +34,9 @@ def bridge(store: Tessera, client: Client, rules_path: Path, from_start: bool, o
     """Wake agents for what happens in a store, by rules. Each event wakes once for each rule that fits
     it, however often this is started.
 
-     Example: tessera wake bridge --store work.db --rules wakes.toml
+    \b
+    Example:
+      tessera wake bridge --store work.db --rules wakes.toml
     """
     from tessera.cli.waiting import ask_until
     from tessera.errors import NotFound

@@ -83,8 +83,10 @@ def _own_repo() -> str:
 def attach(client: Client, say: Any, **options: Any) -> None:
     """Register a tmux pane, a file or a command as an endpoint.
 
-     Example: tessera wake attach --repo api --harness claude tessera wake attach --repo api --command
-    codex --command queue --command --thread=ID --command --message={text}
+    \b
+    Example:
+      tessera wake attach --repo api --harness claude
+      tessera wake attach --repo api --command codex --command queue --command --thread=ID
     """
     from tessera.wake.processes import started
 

@@ -39,7 +39,9 @@ def send(
     """Send a wake to whoever works on a repository. With --wait, exits 1 when the wake failed or the time
     was up.
 
-     Example: tessera wake send api -m "The review of pr-7 is in." --key pr-7 --wait acked
+    \b
+    Example:
+      tessera wake send api -m "The review of pr-7 is in." --key pr-7 --wait acked
     """
     from tessera.runtime import real_runtime
 
@@ -82,7 +84,9 @@ def ack(client: Client, say: Any, message_ids: tuple[str, ...], note: str | None
     """Acknowledge wakes. In a sandbox that may open no socket, a file in ./.tessera/acks/ does the same:
     the service collects it.
 
-     Example: tessera wake ack m_0123456789abcdef
+    \b
+    Example:
+      tessera wake ack m_0123456789abcdef
     """
     from tessera.wake import drops
     from tessera.wake.errors import NoService
@@ -123,7 +127,9 @@ def replay(client: Client, say: Any, file: Any, dry_run: bool) -> None:
     """Send the wakes of a capture file again, each at most once however often this runs. Exits 1 when a
     line could not be sent.
 
-     Example: tessera wake replay ~/.local/state/tessera/wake/capture.jsonl --dry-run
+    \b
+    Example:
+      tessera wake replay ~/.local/state/tessera/wake/capture.jsonl --dry-run
     """
     from collections import Counter
 

@@ -15,7 +15,9 @@ def serve() -> None:
     """Run the service: take wakes in, write them, follow them up. Ends on SIGTERM; exit code 3 says that
     its socket was removed or replaced, so that a supervisor starts it again.
 
-     Example: tessera wake serve
+    \b
+    Example:
+      tessera wake serve
     """
     import logging
 
@@ -38,7 +40,9 @@ def doctor(client: Any, say: Any) -> None:
     """Look for what would keep wakes from arriving: the service, gita's registry, tmux, agents,
     endpoints. Exits 1 when something needs a hand.
 
-     Example: tessera wake doctor
+    \b
+    Example:
+      tessera wake doctor
     """
     from tessera.wake.doctor import examine
 
