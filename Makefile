@@ -15,6 +15,7 @@ demo: .venv/base  ## a small swarm studies Python's standard library: about a mi
 test: check tmux  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests
 	$(MAKE) --no-print-directory suite
+	$(MAKE) --no-print-directory suite BACKEND=http
 
 tmux:
 	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y tmux > /dev/null; } \
@@ -34,7 +35,7 @@ format: .venv/dev  ## put every file into its form
 docs: .venv/dev  ## write the generated pages anew: states, errors, verbs
 	$(BIN)/python -m docs.generate
 
-suite: .venv/dev  ## the conformance suite, on BACKEND=store
+suite: .venv/dev  ## the conformance suite, on BACKEND=store or http
 	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance
 
 suite-stub: .venv/dev  ## show that every conformance test fails on an empty backend
@@ -47,12 +48,14 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.queue
+	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.wake
+	$(BIN)/python -m benchmarks.messages .
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
-	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/wake
+	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis

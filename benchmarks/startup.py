@@ -13,6 +13,7 @@ COMMANDS = {
     'python -c "import click"': [sys.executable, "-c", "import click"],
     "tessera --help": [TESSERA, "--help"],
     "tessera queues --help": [TESSERA, "queues", "--help"],
+    "tessera message --help": [TESSERA, "message", "--help"],
 }
 
 

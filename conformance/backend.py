@@ -16,6 +16,12 @@ class Backend(Protocol):
     """
 
     client: Tessera
+    url: str  # these three of a service only: its address,
+    key: str  # a key with all rights,
+
+    def said(self) -> str:
+        """... and all that it has logged."""
+        raise NotImplementedError
 
     def pass_seconds(self, seconds: float) -> None:
         """Return when at least that much time has passed for the backend: by its script, or by waiting."""

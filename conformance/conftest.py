@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,12 @@ def pytest_configure() -> None:
     found = lock.drift()
     if found.refused:
         pytest.exit(lock.refusal(found), returncode=1)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """What only a service can pass is asked of services alone."""
+    only_services = collection_path.name == "service" and collection_path.parent == Path(__file__).parent
+    return True if only_services and backends.name() not in backends.SERVICES else None
 
 
 def pytest_report_header() -> list[str]:

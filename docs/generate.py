@@ -1,4 +1,5 @@
-"""Writes the pages that come from the code: states, errors, verbs. `make docs`, or `python -m docs.generate`.
+"""Writes what comes from the code: pages on states, errors and verbs, and the client for event loops.
+`make docs`, or `python -m docs.generate`.
 
 A test compares the pages with what this would write, so they cannot drift.
 """
@@ -7,12 +8,15 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
+from docs import asynchronous
 from tessera import errors, models, names, states
+from tessera.messages.errors import KINDS as MAIL_ERRORS
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
 from tessera.verbs.define_queue import DEFAULTS, define_queue
@@ -38,10 +42,15 @@ def pages() -> dict[Path, str]:
         HERE / "states.md": _states(),
         HERE / "errors.md": _errors(),
         HERE / "verbs.md": _verbs(),
+        asynchronous.HOME: asynchronous.source(),
     }
 
 
 def _states() -> str:
+    return _task_states() + _publication_states() + _wake_states()
+
+
+def _task_states() -> str:
     rows = [
         (_state(before), _state(after), ", ".join(f"`{event}`" for event in sorted(events)))
         for (before, after), events in states.TASK.items()
@@ -54,8 +63,10 @@ def _states() -> str:
     ends = [f"  {states.STATES[state]} --> [*]" for state in sorted(states.ENDED)]
     return "\n".join(
         [
-            "# States of a task",
+            "# States",
             NOTE,
+            "## A task",
+            "",
             "Every transition there is, and the events of the log that announce it. A waiting task also",
             f"says why it waits: {', '.join(f'`{reason}`' for reason in states.WAIT_REASONS)}.",
             "",
@@ -70,25 +81,56 @@ def _states() -> str:
             "All event types, in the order of their numbers in the database:",
             ", ".join(f"`{event}`" for event in EVENT_TYPES) + ".",
             "",
-            *_wake_states(),
         ]
     )
 
 
-def _wake_states() -> list[str]:
+def _wake_states() -> str:
     """The two tables of the wake room."""
-    parts: list[str] = []
-    for title, table in (("States of a wake", wakes.DELIVERY), ("States of an endpoint", wakes.ENDPOINT)):
+    parts = [""]
+    for title, table in (("A wake's delivery", wakes.DELIVERY), ("An endpoint", wakes.ENDPOINT)):
         rows = [
             (f"`{before}`" if before else "(new)", f"`{after}`", _listed(events))
             for (before, after), events in table.items()
         ]
-        parts += [f"# {title}", "", _table(("From", "To", "Event"), rows), ""]
-    return parts
+        parts += [f"## {title}", "", _table(("From", "To", "Event"), rows), ""]
+    return "\n".join(parts)
 
 
 def _listed(events: frozenset[str]) -> str:
     return ", ".join(f"`{event}`" for event in sorted(events))
+
+
+def _publication_states() -> str:
+    rows = [
+        ("(new)" if before is states.NEW else f"`{before}`", f"`{after}`", f"`{point}`")
+        for (before, after), point in states.PUBLICATION.items()
+    ]
+    arrows = [
+        f"  {'[*]' if before is states.NEW else before} --> {after}: {point}"
+        for (before, after), point in states.PUBLICATION.items()
+    ]
+    return "\n".join(
+        [
+            "",
+            "## A message's publication",
+            "",
+            "What is on the disk between two steps of a send, and the crash point behind each step. Whoever",
+            "comes next starts over: every step finds its own work done. A message whose row stands is not",
+            "delivered again; one that the head names, `committed` and on, is only cleaned up. See the",
+            "[guide](guides/message-ledger.md).",
+            "",
+            "```mermaid",
+            "stateDiagram-v2",
+            *arrows,
+            f"  {states.PUBLISHED} --> [*]",
+            "  abandoned --> [*]",
+            "```",
+            "",
+            _table(("From", "To", "Crash point"), rows),
+            "",
+        ]
+    )
 
 
 def _state(state: int | None) -> str:
@@ -96,15 +138,6 @@ def _state(state: int | None) -> str:
 
 
 def _errors() -> str:
-    rows = [
-        (
-            f"`{code}`",
-            str(kind.status),
-            "yes" if kind.definite else "not always" if code == "unavailable" else "no",
-            inspect.getdoc(kind) or "",
-        )
-        for code, kind in errors.REGISTRY.items()
-    ]
     return "\n".join(
         [
             "# Errors",
@@ -114,24 +147,44 @@ def _errors() -> str:
             "of RFC 9457. On the command line the code is on stderr and the exit status is 1. *Definite*",
             "means the request certainly changed nothing, so trying again is safe.",
             "",
-            _table(("Code", "Status", "Definite", "When"), rows),
+            _error_table(errors.REGISTRY.values()),
+            "",
+            "## Of mail alone",
+            "",
+            "`tessera message` and `tessera.messages` also refuse with these.",
+            "",
+            _error_table(MAIL_ERRORS),
             "",
         ]
     )
+
+
+def _error_table(kinds: Iterable[type[errors.TesseraError]]) -> str:
+    rows = [
+        (
+            f"`{kind.code}`",
+            str(kind.status),
+            "yes" if kind.definite else "not always" if kind.code == "unavailable" else "no",
+            inspect.getdoc(kind) or "",
+        )
+        for kind in kinds
+    ]
+    return _table(("Code", "Status", "Definite", "When"), rows)
 
 
 def _verbs() -> str:
     parts = [
         "# Verbs",
         NOTE,
-        "What a store can be asked, the same in the library and on the command line. Sizes and ranges are",
-        "refused with `invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
+        "What a store can be asked, the same in the library, on the command line and over",
+        "HTTP ([the service](guides/service.md)). Sizes and ranges are refused with",
+        "`invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
         "names, task ids and keys have the forms of the [glossary](glossary.md#forms).",
         "",
         _table(
-            ("Verb", "Command", "Needs"),
+            ("Verb", "Command", "HTTP", "Needs"),
             [
-                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", row.needs)
+                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", _http(row), row.needs)
                 for row in SURFACE.values()
             ],
         ),
@@ -140,6 +193,13 @@ def _verbs() -> str:
     for row in SURFACE.values():
         parts += _verb(row)
     return "\n".join(parts)
+
+
+def _http(row: Row) -> str:
+    """Where a verb is met over HTTP, and its status where that is not 200."""
+    if row.path is None:
+        return ""
+    return f"`{row.method} {row.path}`" + ("" if row.status == 200 else f" {row.status}")
 
 
 def _verb(row: Row) -> list[str]:

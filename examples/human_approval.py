@@ -1,53 +1,67 @@
-"""An agent asks before it acts, and somebody else answers: park and resume with two keys.
+"""An agent asks before it acts, and somebody else answers: a park, a resume, two keys, one service.
 
 python examples/human_approval.py
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `examples`, wherever this is run from
 
 import tessera
+from examples.serving import serving
 from tessera.errors import Forbidden
-from tessera.library import Tessera
+from tessera.models import Lease
+from tessera.worker import Context, Park, Worker
 
 QUESTION = {  # what an answer must look like: the store refuses any other
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "note": {"type": "string"}},
     "required": ["approved"],
 }
+MAIL = {"to": "the team", "text": "We ship on Friday."}
 
 
-def work(store: Tessera) -> str:
-    """The agent's turn: ask when nobody has answered yet, act when somebody has."""
-    lease = store.claim("mail", worker="agent")
-    assert lease is not None
-    handle = lease.task_id, lease.fencing_token
+def send(lease: Lease, context: Context) -> Any:
+    """Ask when nobody has answered yet, act when somebody has."""
     if not lease.inputs:
-        store.park(*handle, f"Send this to {lease.brief['to']}?", input_schema=QUESTION)
-        return "The agent parked the task and is free for other work."
-    answer = lease.inputs[-1].input
-    receipt = store.submit(*handle, {"sent": answer["approved"]}, idempotency_key=f"{lease.task_id}:sent")
-    did = "sent it" if answer["approved"] else "let it be"
-    return f"The agent went on and {did}: the task is {receipt.state}."
+        return Park(f"Send this to {lease.brief['to']}?", input_schema=QUESTION)
+    return {"sent": lease.inputs[-1].input["approved"]}
 
 
-with tempfile.TemporaryDirectory() as folder, tessera.open(str(Path(folder) / "store.db")) as owner:
-    owner.define_queue("mail")
+def main(path: Path) -> None:
+    """The owner gives out two keys; the agent and the person reach the service with one each."""
     # Both may do what changes things in the house; neither may do what reaches beyond it.
     grant = {"queues": ["mail"], "effect_classes": ["write-internal"]}
-    agent = owner.as_key(owner.issue_key(name="agent", **grant).key)
-    person = owner.as_key(owner.issue_key(name="person", **grant).key)
-    brief = {"to": "the team", "text": "We ship on Friday."}
-    owner.enqueue(queue="mail", kind="send", effect_class="write-internal", brief=brief)
-    print(work(agent))
+    with tessera.open(str(path)) as owner:
+        owner.define_queue("mail")
+        keys = [owner.issue_key(name=name, **grant).key for name in ("agent", "person")]
+        task_id = owner.enqueue(queue="mail", kind="send", effect_class="write-internal", brief=MAIL)
 
-    [parked] = [task for task in person.tasks(state="waiting").tasks if task.wait_reason == "input"]
-    print(f"It waits: {parked.park_reason}")
-    try:
-        agent.resume(parked.task_id, {"approved": True})
-    except Forbidden as refusal:
-        print(f"The agent may not answer itself: {refusal}.")
-    person.resume(parked.task_id, {"approved": True, "note": "after lunch"}, park=parked.parks)
-    print(work(agent))
+    with serving(path) as url, tessera.Client(url, keys[0]) as agent, tessera.Client(url, keys[1]) as person:
+        worker = Worker("mail", agent, name="agent")
+        worker.handles("send")(send)
+        worker.run_once()
+        print("The agent parked the task and is free for other work.")
+
+        [parked] = [task for task in person.tasks(state="waiting").tasks if task.wait_reason == "input"]
+        print(f"It waits: {parked.park_reason}")
+        try:
+            agent.resume(task_id, {"approved": True})
+        except Forbidden as refusal:
+            print(f"The agent may not answer itself: {refusal}.")
+        person.resume(task_id, {"approved": True, "note": "after lunch"}, park=parked.parks)
+
+        worker.run_once()
+        [result] = person.results(task_id)
+        did = "sent it" if result.output["sent"] else "let it be"
+        print(f"The agent went on and {did}: the task is {person.task(task_id).state}.")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(Path(folder) / "store.db")

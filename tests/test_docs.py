@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import tessera
 from docs.generate import pages
+from tessera.testing import serving
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance").glob("*.md")])
@@ -44,14 +47,25 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md"], ids=lambda page: page.name)
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in GUIDES if "```python" in page.read_text()], ids=lambda page: page.name
+)
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
-    """The Python of a page runs, in order, in an empty folder."""
+    """The Python of a page runs, in order, in an empty folder with a service beside it."""
+    with tessera.open(str(tmp_path / "served.db")) as owner, serving(tmp_path / "served.db") as service:
+        key = owner.issue_key(scopes=["admin"]).key
+        _run(page, tmp_path, {**os.environ, "TESSERA_STORE": service.url, "TESSERA_KEY": key})
+
+
+def _run(page: Path, tmp_path: Path, env: dict[str, str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -35,6 +35,8 @@ BANNED = {
         "migrate.py",
         "checkpoints.py",
         "forks.py",
+        "backup.py",
+        "probe.py",
     ),
     r"\b(?i:select|update|delete|insert) .*\b(from|set|into)\b": (
         "connection.py",
@@ -47,14 +49,14 @@ BANNED = {
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_and_functions_are_short(path: Path) -> None:
-    """No file over 300 lines, no function over 60, no line over 110 columns."""
+    """No file over 300 lines (but those that `make docs` writes), no function over 60, no line over 110."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     functions = [
         node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
-    assert len(lines) <= LINES_PER_FILE_MAX
+    assert len(lines) <= LINES_PER_FILE_MAX or "Made by `make docs`" in lines[0]
     assert [f.name for f in functions if f.end_lineno - f.lineno >= LINES_PER_FUNCTION_MAX] == []
     assert [line for line in lines if len(line) > COLUMNS_MAX] == []
 

@@ -10,15 +10,22 @@ from conformance.backend import Backend
 BACKENDS = {
     "store": "conformance.backends.store:StoreBackend",
     "loop": "conformance.backends.store:LoopBackend",
+    "http": "conformance.backends.http:backend",
     "empty": "conformance.backends.empty:EmptyBackend",
 }
 
+SERVICES = {"http", "empty"}  # those that answer over HTTP; the empty one does so with nothing
+
+
+def name() -> str:
+    """What the environment asks for; the in-process store when it asks for none."""
+    return os.environ.get("BACKEND", "store")
+
 
 def chosen() -> Backend:
-    """The backend that the environment asks for; the in-process store when it asks for none."""
-    name = os.environ.get("BACKEND", "store")
-    if name not in BACKENDS:
-        raise LookupError(f"BACKEND={name} is unknown; choose one of {', '.join(sorted(BACKENDS))}")
-    module, _, factory = BACKENDS[name].partition(":")
+    """The backend that the environment asks for."""
+    if name() not in BACKENDS:
+        raise LookupError(f"BACKEND={name()} is unknown; choose one of {', '.join(sorted(BACKENDS))}")
+    module, _, factory = BACKENDS[name()].partition(":")
     backend: Backend = getattr(importlib.import_module(module), factory)()
     return backend

@@ -1,7 +1,8 @@
 """A swarm of processes studies the Python standard library of this machine, and proves what it did.
 
-The parent makes a store, gives out the work and watches. It kills a worker in the middle of a lease, answers
-the task that asks for an approval, and in the end checks every promise against the store.
+The parent makes a store, serves it, gives out the work and watches. Workers reach it over HTTP with one key.
+With another key the parent answers the task that asks for an approval. It kills a worker in the middle of a
+lease, and in the end checks every promise against the store.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 import tessera
+from examples.serving import serving
 from examples.stdlib_swarm.folder import NotOurs, demo_folder
 from examples.stdlib_swarm.package import files_of
 from examples.stdlib_swarm.plan import PACKAGES, PACKAGES_MAX, REPORT, Plan, plan_for, set_up
@@ -57,10 +59,15 @@ def _run(owner: Tessera, asked: argparse.Namespace, folder: Path, console: Conso
     """Let the swarm work until its report is in. Whatever happens, no process outlives the `with`."""
     plan: Plan = asked.plan
     keys = set_up(owner, plan)
-    reviewer = Reviewer(owner.as_key(keys.reviewer))
     strike: Strike | None = None
     start = time.monotonic()
-    with Swarm(folder / "store.db", keys.worker, asked.pace, folder / "workers.log") as swarm:
+    with (
+        serving(folder / "store.db", folder / "service.log") as url,
+        tessera.open(url, key=keys.reviewer) as reviewers,
+        Swarm(url, keys.worker, asked.pace, folder / "workers.log") as swarm,
+    ):
+        (folder / "url").write_text(url)
+        reviewer = Reviewer(reviewers)
         for _ in range(asked.workers):
             swarm.start_worker()
         watcher = Watcher(owner, swarm, plan.tasks)

@@ -33,10 +33,10 @@ class WorkerDied(Exception):
 
 
 class Swarm:
-    """Some worker processes on one store. Leaving the `with` block ends and reaps every one."""
+    """Some worker processes at one service. Leaving the `with` block ends and reaps every one."""
 
-    def __init__(self, store_path: Path, key: str, pace: float, log_path: Path) -> None:
-        self._store_path = store_path.absolute()  # a worker runs in another folder
+    def __init__(self, url: str, key: str, pace: float, log_path: Path) -> None:
+        self._url = url
         self._key = key
         self._pace = pace
         self._log_path = log_path
@@ -58,14 +58,14 @@ class Swarm:
         """Start one more worker and return its name."""
         self._started += 1
         name = f"worker-{self._started}"
-        command = [sys.executable, "-m", "examples.stdlib_swarm.worker", "--store", str(self._store_path),
-                   "--name", name, "--parent", str(os.getpid()), "--pace", str(self._pace)]  # fmt: skip
+        command = [sys.executable, "-m", "examples.stdlib_swarm.worker", "--store", self._url,
+                   "--name", name, "--pace", str(self._pace)]  # fmt: skip
         with self._log_path.open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**os.environ, "TESSERA_KEY": self._key},
-                stdin=subprocess.DEVNULL,
+                env={**os.environ, "TESSERA_KEY": self._key},  # arguments show in the list of processes
+                stdin=subprocess.PIPE,  # a worker ends when this does: should we be killed, it is not left
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # so that Ctrl-C reaches the parent alone, which ends them in order
@@ -95,7 +95,7 @@ class Swarm:
                 process.send_signal(signal.SIGCONT)
                 continue
             process.kill()
-            process.wait()
+            _reap(process)
             assert task.worker is not None
             del self._processes[task.worker]
             self.start_worker()
@@ -113,5 +113,11 @@ class Swarm:
                 process.wait(max(0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+            _reap(process)
         self._processes.clear()
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    assert process.stdin is not None
+    process.stdin.close()

@@ -5,7 +5,7 @@
     imports   who imports whom among the files studied just before
     report    all packages on one page
 
-The worker carries the answer out, so nothing here knows of the store.
+`tessera.Worker` carries the answer out, so nothing here knows of the store.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from examples.stdlib_swarm.package import LIBRARY, files_of, graph, merge, modul
 from examples.stdlib_swarm.report import report
 from examples.stdlib_swarm.study import study
 from tessera.models import Lease, Outcome
+from tessera.worker import Park, Split
 
 WAVE: Final = 99  # files per split: a split has at most 100 children, and one of them follows the files
 
@@ -37,21 +38,6 @@ class Done:
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Let these be done first, then come back."""
-
-    children: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Park:
-    """Wait for somebody's word."""
-
-    reason: str
-    input_schema: dict[str, Any]
-
-
 Act = Done | Split | Park
 
 
@@ -66,7 +52,8 @@ def _package(lease: Lease) -> Act:
     files = files_of(package)
     if lease.brief["ask_first"]:
         if not lease.inputs:
-            return Park(f"{package} is large: {len(files)} files. Shall they all be studied?", APPROVAL)
+            question = f"{package} is large: {len(files)} files. Shall they all be studied?"
+            return Park(question, input_schema=APPROVAL)
         answer = lease.inputs[-1].input
         if not answer["approved"]:
             return Done({**merge(package, [], []), "refused": answer.get("note", "no reason given")})

@@ -7,13 +7,34 @@ from typing import TYPE_CHECKING, Any
 from tessera.names import VERSION as __version__
 
 if TYPE_CHECKING:
-    from tessera.app import open
+    from tessera.app import doctor, open, restore
+    from tessera.client import AsyncClient, Client
     from tessera.errors import TesseraError
     from tessera.library import Tessera
+    from tessera.worker import Worker
 
-__all__ = ["Tessera", "TesseraError", "__version__", "open"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Tessera",
+    "TesseraError",
+    "Worker",
+    "__version__",
+    "doctor",
+    "open",
+    "restore",
+]
 
-_HOMES = {"open": "tessera.app", "Tessera": "tessera.library", "TesseraError": "tessera.errors"}
+_HOMES = {
+    "AsyncClient": "tessera.client",
+    "Client": "tessera.client",
+    "Tessera": "tessera.library",
+    "TesseraError": "tessera.errors",
+    "Worker": "tessera.worker",
+    "doctor": "tessera.app",
+    "open": "tessera.app",
+    "restore": "tessera.app",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from tessera import models
+from tessera import diagnosis, models, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
+from tessera.library_upkeep import Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
+from tessera.settings import from_environ
+from tessera.states import ENDED_STATES
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -23,22 +27,77 @@ DEFAULT_STORE = "tessera.db"
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
-def open(url: str | None = None, *, runtime: Runtime | None = None) -> Tessera:
-    """Open a store: a path or `sqlite:///path`, by default what TESSERA_STORE names, else `./tessera.db`.
-    Refuses an unknown kind of URL with `invalid_request`, and a file that is no store or a newer one's with
-    `unavailable`.
+def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
+    """Open a store: a path, `sqlite:///path`, or the `http://` or `https://` URL of a running service; by
+    default what TESSERA_STORE names, else `./tessera.db`.
+
+    With `key`, a bearer secret, the store is its holder's to see. Without one, a file is its owner's, and a
+    service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
+    file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    path = _path(url or os.environ.get("TESSERA_STORE") or DEFAULT_STORE)
+    url = _url(url)
+    if url.startswith(("http://", "https://")):
+        from tessera.client import Client  # what a local store need not load
+
+        return Client(url, key, runtime=runtime)
+    path, runtime = _path(url), runtime or real_runtime()
+    engine = DirectEngine(path, runtime)
+    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    return store if key is None else store.as_key(key)
+
+
+def serve(
+    *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
+    runtime: Runtime | None = None, **given: Any,
+) -> None:  # fmt: skip
+    """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
+    from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
+    and its key. Refuses wrong settings with `invalid_request`.
+    """
+    from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
+    from tessera.storage.loop import LoopEngine
+
+    settings = from_environ(os.environ, **given)
+    path, real = _path(settings.store), runtime or real_runtime()
+    files = None if tls is None else lifecycle.Tls(*tls)
+    lifecycle.serve(
+        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
+    )
+
+
+def restore(
+    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
+    tell: Tell = quietly, runtime: Runtime | None = None,
+) -> models.Restored:  # fmt: skip
+    """Make a store of a backup. The backup's leases end, and every token, event number and result number from
+    here on is above all that were handed out since. A store that exists is replaced only with `force`, one
+    that is in use never; a backup with something wrong in it is taken only with `unsound`.
+    """
+    path = _path(_url(url))
     runtime = runtime or real_runtime()
-    return Tessera(DirectDoor(DirectEngine(path, runtime), runtime))
+    return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
+    """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
+    return diagnosis.doctor(_path(_url(url)), runtime or real_runtime())
+
+
+def existing(url: str | None = None) -> None:
+    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
+    upkeep.existing(_path(_url(url)))
 
 
 class DirectDoor:
     """The store in this process, for its owner or for the holder of a key."""
 
-    def __init__(self, engine: Engine, runtime: Runtime, secret_sha256: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, runtime: Runtime, keeper: upkeep.Keeper | None = None,
+        secret_sha256: str | None = None,
+    ) -> None:  # fmt: skip
         self._engine = engine
         self._runtime = runtime
+        self._keeper = keeper
         self._secret_sha256 = secret_sha256
 
     def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
@@ -50,7 +109,7 @@ class DirectDoor:
         asked: Model = models.decode(ask, row.ask)
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
-        wait_us = int(getattr(asked, "wait", 0) * SECOND_US) if row.waits else 0
+        wait_us = int(_wait_seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
             if row.reads:
@@ -65,7 +124,15 @@ class DirectDoor:
 
     def as_key(self, secret: str) -> DirectDoor:
         """The same store for the holder of a key."""
-        return DirectDoor(self._engine, self._runtime, digest(secret))
+        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
+
+    def keeper(self) -> upkeep.Keeper:
+        """Who looks after the store as a whole, for its owner."""
+        if self._secret_sha256 is not None:
+            raise ScopeDenied("only the store's owner may do this, on the store's machine")
+        if self._keeper is None:
+            raise InvalidRequest("this store was opened without its file")
+        return self._keeper
 
     def close(self) -> None:
         """Let go of the store."""
@@ -81,9 +148,24 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _wait_seconds(asked: Model) -> float:
+    """How long an empty answer may be waited out."""
+    return getattr(asked, "wait_seconds", 0) or getattr(asked, "wait", 0)
+
+
 def _is_empty(answer: Any) -> bool:
     """Whether it is worth waiting for a better one."""
-    return isinstance(answer, models.Empty) or (isinstance(answer, models.FeedPage) and not answer.items)
+    match answer:
+        case models.TaskView():
+            return answer.state not in ENDED_STATES
+        case models.FeedPage():
+            return not answer.items
+        case _:
+            return isinstance(answer, models.Empty)
+
+
+def _url(given: str | None) -> str:
+    return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
 
 def _path(url: str) -> str:
@@ -92,4 +174,6 @@ def _path(url: str) -> str:
         return url
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
-    raise InvalidRequest(f"{scheme}:// names no store that this version opens: use a path or sqlite:///path")
+    raise InvalidRequest(
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path or http://host"
+    )

@@ -26,6 +26,12 @@ class TesseraError(Exception):
     def detail(self) -> str:
         return str(self.args[0])
 
+    @property
+    def retry_after(self) -> int | None:
+        """After how many seconds asking again may help, if the refusal says so."""
+        seconds = self.extra.get("retry_after_seconds")
+        return seconds if isinstance(seconds, int) else None
+
     def problem(self) -> dict[str, object]:
         """The RFC 9457 problem document of this refusal."""
         return {
@@ -43,6 +49,12 @@ class InvalidRequest(TesseraError):
     """The request breaks a rule of its model or exceeds a limit."""
 
     code, status, title, definite = "invalid_request", 400, "Invalid request", True
+
+
+class UnsupportedMedia(InvalidRequest):
+    """The body is compressed or no JSON: send plain JSON in UTF-8."""
+
+    status = 415
 
 
 class Unauthorized(TesseraError):

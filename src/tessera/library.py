@@ -7,19 +7,18 @@ values. Every refusal is a `TesseraError` with a `code`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import Any, BinaryIO, Protocol, get_args, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Any, BinaryIO, Protocol
 
-import msgspec
-from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library_blobs import BlobVerbs
 from tessera.library_records import RecordVerbs
+from tessera.library_upkeep import UpkeepVerbs
+from tessera.values import with_values
 
 
 class Door(Protocol):
@@ -37,11 +36,16 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(RecordVerbs, BlobVerbs):
+class Tessera(RecordVerbs, BlobVerbs, UpkeepVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
+
+    @property
+    def door(self) -> Door:
+        """Where its verbs are carried out."""
+        return self._door
 
     def as_key(self, secret: str) -> Tessera:
         """The same store with only the rights of a key. Its verbs raise `unauthorized` for an unknown one."""
@@ -85,9 +89,9 @@ class Tessera(RecordVerbs, BlobVerbs):
         """Put up to 1,000 tasks on queues, all or none. A later one may depend on an earlier one."""
         return self._call("enqueue_batch", tasks=_listed(tasks)).task_ids
 
-    def task(self, task_id: str) -> models.TaskView:
-        """One task."""
-        return self._call("task", task_id=task_id)
+    def task(self, task_id: str, *, wait_seconds: float = 0) -> models.TaskView:
+        """One task; with `wait_seconds` (0 to 30) once it is done, dead or cancelled, or the time is up."""
+        return self._call("task", task_id=task_id, wait=wait_seconds)
 
     def tasks(
         self, queue: str | None = None, state: str | None = None, kind: str | None = None, *,
@@ -113,43 +117,50 @@ class Tessera(RecordVerbs, BlobVerbs):
     def claim(
         self, queue: str | Iterable[str], worker: str, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+        wait_seconds: float = 0,
     ) -> models.Lease | None:  # fmt: skip
-        """The next lease, or None when nothing is ready. Several queues are served in proportion to their
-        weight. The same idempotency key gives the same lease while it lives.
+        """The next lease, or None when nothing is ready, nor becomes so within `wait_seconds` (0 to 30).
+        Several queues are served in proportion to their weight. The same idempotency key gives the same lease
+        while it lives.
         """
-        answer = self.claim_or_wait(queue, worker, kinds, effect_classes, idempotency_key=idempotency_key)
+        answer = self.claim_or_wait(
+            queue, worker, kinds, effect_classes, idempotency_key=idempotency_key, wait_seconds=wait_seconds
+        )
         return answer if isinstance(answer, models.Lease) else None
 
     def claim_or_wait(
         self, queue: str | Iterable[str], worker: str, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+        wait_seconds: float = 0,
     ) -> models.Lease | models.Empty:  # fmt: skip
         """The same, but an empty answer says when to come back."""
         return self._call(
             "claim", worker=worker, kinds=_listed(kinds), effect_classes=_listed(effect_classes),
-            idempotency_key=idempotency_key, **_one_or_more(queue),
+            idempotency_key=idempotency_key, wait_seconds=wait_seconds, **_one_or_more(queue),
         )  # fmt: skip
 
     def claim_batch(
         self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+        wait_seconds: float = 0,
     ) -> list[models.Lease]:  # fmt: skip
-        """Up to `limit` leases (at most 100) at once; none when nothing is ready. The same idempotency key
-        gives those of its leases that live on.
-        """
+        """Up to `limit` leases (at most 100), or none. The same idempotency key gives those that live on."""
         answer = self.claim_batch_or_wait(
-            queue, worker, limit, kinds, effect_classes, idempotency_key=idempotency_key
-        )
+            queue, worker, limit, kinds, effect_classes, idempotency_key=idempotency_key,
+            wait_seconds=wait_seconds,
+        )  # fmt: skip
         return answer.leases if isinstance(answer, models.Leases) else []
 
     def claim_batch_or_wait(
         self, queue: str | Iterable[str], worker: str, limit: int, kinds: Iterable[str] | None = None,
         effect_classes: Iterable[str] | None = None, *, idempotency_key: str | None = None,
+        wait_seconds: float = 0,
     ) -> models.Leases | models.Empty:  # fmt: skip
         """The same, but an empty answer says when to come back."""
         return self._call(
             "claim_batch", worker=worker, limit=limit, kinds=_listed(kinds),
-            effect_classes=_listed(effect_classes), idempotency_key=idempotency_key, **_one_or_more(queue),
+            effect_classes=_listed(effect_classes), idempotency_key=idempotency_key,
+            wait_seconds=wait_seconds, **_one_or_more(queue),
         )  # fmt: skip
 
     def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
@@ -207,9 +218,8 @@ class Tessera(RecordVerbs, BlobVerbs):
 
     def register_job(self, task_id: str, fencing_token: int, job_id: str, model: str) -> models.Job:
         """Note under a live lease that a model works on the task."""
-        return self._call(
-            "register_job", task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model
-        )
+        fields = dict(task_id=task_id, fencing_token=fencing_token, job_id=job_id, model=model)
+        return models.Job(**asdict(self._call("register_job", **fields)))  # new or known, the same
 
     def update_job(
         self, job_id: str, status: str | None = None, usage: Mapping[str, Any] | None = None,
@@ -255,7 +265,7 @@ class Tessera(RecordVerbs, BlobVerbs):
         return self._call("keys").keys
 
     def _call(self, verb: str, **fields: Any) -> Any:
-        return _with_values(self._door.call(verb, strict_json(fields)))
+        return with_values(self._door.call(verb, strict_json(fields)))
 
 
 def _listed(items: Iterable[Any] | None) -> Any:
@@ -266,34 +276,3 @@ def _listed(items: Iterable[Any] | None) -> Any:
 def _one_or_more(queue: str | Iterable[str]) -> dict[str, Any]:
     """One queue by its name, or several."""
     return {"queue": queue} if isinstance(queue, str) else {"queues": _listed(queue)}
-
-
-def _with_values(answer: Any) -> Any:
-    """The answer with its raw documents decoded."""
-    if isinstance(answer, Raw):
-        return msgspec.json.decode(answer)
-    if isinstance(answer, list):
-        return [_with_values(item) for item in answer]
-    if isinstance(answer, models.Model) and (names := _with_documents(type(answer))):
-        return replace(answer, **{name: _with_values(getattr(answer, name)) for name in names})
-    return answer
-
-
-@cache
-def _with_documents(model: type) -> tuple[str, ...]:
-    """The fields of a model that are documents, or hold models that have some."""
-    hints = get_type_hints(model)
-    return tuple(name for name, hint in hints.items() if any(map(_is_document, _parts(hint))))
-
-
-def _is_document(part: Any) -> bool:
-    return part is Raw or (
-        isinstance(part, type) and issubclass(part, models.Model) and bool(_with_documents(part))
-    )
-
-
-def _parts(hint: Any) -> Iterator[Any]:
-    """A type and the types that it is made of."""
-    yield hint
-    for part in get_args(hint):
-        yield from _parts(part)

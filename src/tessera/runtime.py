@@ -4,6 +4,7 @@ source.
 
 from __future__ import annotations
 
+import calendar
 import os
 import random
 import secrets
@@ -52,6 +53,12 @@ def rfc3339(instant_us: int) -> str:
 def rfc3339_or_none(instant_us: int | None) -> str | None:
     """The same for an instant that may be missing."""
     return None if instant_us is None else rfc3339(instant_us)
+
+
+def instant_us(stamp: str) -> int:
+    """The instant that such a string shows, in microseconds since 1970."""
+    whole, micros = stamp.rstrip("Z").split(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * SECOND_US + int(micros)
 
 
 @lru_cache(maxsize=4_096)

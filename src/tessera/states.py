@@ -11,6 +11,7 @@ READY, LEASED, WAITING, DONE, DEAD, CANCELLED = range(6)
 STATES: Final = ("ready", "leased", "waiting", "done", "dead", "cancelled")
 STATE_NUMBER: Final = {name: number for number, name in enumerate(STATES)}
 ENDED: Final = frozenset({DONE, DEAD, CANCELLED})
+ENDED_STATES: Final = frozenset(STATES[number] for number in ENDED)
 
 CHILDREN, DEPENDENCIES, INPUT = range(3)
 WAIT_REASONS: Final = ("children", "dependencies", "input")
@@ -35,4 +36,23 @@ TASK: Final[dict[tuple[int | None, int], frozenset[str]]] = {
     (READY, CANCELLED): frozenset({"cancelled"}),
     (LEASED, CANCELLED): frozenset({"cancelled"}),
     (WAITING, CANCELLED): frozenset({"cancelled"}),
+}
+
+PUBLISHED: Final = "published"
+
+# (from, to) -> the crash point behind the step. Recovery starts over: every step finds its own work done. A
+# message whose row stands is not delivered again, and one that the head names is only cleaned up.
+PUBLICATION: Final[dict[tuple[str | None, str], str]] = {
+    (NEW, "reserved"): "message.pending",
+    ("reserved", "active"): "message.active",
+    ("active", "delivered"): "message.recipient",
+    ("delivered", "recorded"): "message.row",
+    ("recorded", "linked"): "message.node",
+    ("linked", "committed"): "message.head",
+    ("committed", "receipted"): "message.key",
+    ("receipted", "cleared"): "message.pending_cleanup",
+    ("cleared", PUBLISHED): "message.active_cleanup",
+    ("reserved", "abandoned"): "message.abandoned",
+    ("active", "abandoned"): "message.abandoned",
+    ("delivered", "abandoned"): "message.abandoned",
 }

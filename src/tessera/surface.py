@@ -130,7 +130,7 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row(jobs.jobs, models.ListJobs, models.Jobs, "/v1/jobs", "any key; shows its queues", "jobs list", "GET"),
     Row(reap, Nothing, models.Reaped, "/v1/admin/reap", "admin", "reap"),
-    Row(looks.task, models.TaskRef, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET"),
+    Row(looks.task, models.AskTask, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET"),
     Row(
         looks.tasks, models.ListTasks, models.Tasks, "/v1/tasks", "any key; shows its queues",
         "tasks list", "GET",

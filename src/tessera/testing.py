@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +31,7 @@ from tessera.limits import SECOND_US
 from tessera.runtime import Runtime, real_runtime
 from tessera.storage.loop import LoopEngine
 from tessera.storage.port import Verb
+from tessera.upkeep import Keeper
 
 DEATH = 137  # the exit code of a process that died at a crash point
 
@@ -125,7 +128,8 @@ def open_on_loop(path: str, *, runtime: Runtime | None = None) -> Tessera:
     callers share commits.
     """
     runtime = runtime or real_runtime()
-    return Tessera(DirectDoor(LoopThread(path, runtime), runtime))
+    engine = LoopThread(path, runtime)
+    return Tessera(DirectDoor(engine, runtime, Keeper(path, engine, runtime)))
 
 
 def die_at(point: str, command: Sequence[str], *, timeout: float = 60) -> None:
@@ -134,3 +138,44 @@ def die_at(point: str, command: Sequence[str], *, timeout: float = 60) -> None:
         command, env=os.environ | {"TESSERA_CRASH_AT": point}, timeout=timeout, check=False
     )
     assert died.returncode == DEATH, f"{point} was never reached: the command ended with {died.returncode}"
+
+
+@dataclass(frozen=True)
+class Service:
+    """`tessera serve`, running."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def end(self, number: int = signal.SIGTERM, *, timeout: float = 60) -> int:
+        """Send it a signal and wait for its end; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout)
+
+
+@contextmanager
+def serving(store: str | Path, *, port: int = 0, log: str | Path = os.devnull) -> Iterator[Service]:
+    """A store served in a process of its own, on the loopback and a free port unless one is named. It logs to
+    a file; no setting of this process reaches it. Told to end at the end, if it has not ended by then.
+    """
+    command = [sys.executable, "-m", "tessera.cli.main", "serve", "--store", str(store), "--port", str(port)]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TESSERA_")}
+    with Path(log).open("ab") as file:
+        process = subprocess.Popen(  # noqa: S603 - ourselves
+            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file
+        )
+    assert process.stdout is not None
+    with process.stdout:
+        try:
+            url = process.stdout.readline().decode().strip()
+            assert url.startswith("http"), f"the service did not start; see {log}"
+            service = Service(url, process)
+            yield service
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -97,14 +97,15 @@ class Outage:
     def __init__(self, door: Door) -> None:
         self._door = door
         self.times = 0
+        self.only: str | None = None  # the verb that is not answered, if not every one
         self.answers_get_lost = False
 
-    def call(self, verb: str, ask: bytes) -> Any:
-        if self.times == 0:
-            return self._door.call(verb, ask)
+    def call(self, verb: str, ask: bytes, body: Any = b"") -> Any:
+        if self.times == 0 or self.only not in (None, verb):
+            return self._door.call(verb, ask, body)
         self.times -= 1
         if self.answers_get_lost:
-            self._door.call(verb, ask)
+            self._door.call(verb, ask, body)
         raise Unavailable
 
     def as_key(self, secret: str) -> Door:

@@ -10,10 +10,11 @@ import click
 import pytest
 
 from tessera.cli.main import COMMANDS, main
+from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
-WITHOUT_JSON = {"tessera work"} | {
+WITHOUT_JSON = {"tessera work", "tessera serve"} | {
     f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")
 }
 
@@ -58,12 +59,15 @@ assert not {"apsw", "msgspec", "rich", "tessera.library"} & set(sys.modules)
 
 
 def test_table_says_what_the_commands_say() -> None:
-    """A line of the table is the first sentence of that command's own help."""
-    for rows in COMMANDS.values():
-        for name, (_, line) in rows.items():
-            command = main.get_command(click.Context(main), name)
-            assert command is not None
-            assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
+    """A line of a table is the first sentence of that command's own help."""
+    tables = [main, *(command for _, command in commands() if isinstance(command, Table))]
+    assert len(tables) > 1
+    lines = [(table, name, line) for table in tables for rows in table.headings.values()
+             for name, (_, line) in rows.items()]  # fmt: skip
+    for table, name, line in lines:
+        command = table.get_command(click.Context(table), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200).startswith(line.removesuffix(".")), name
 
 
 def test_every_verb_has_its_command() -> None:
@@ -86,15 +90,16 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
-    """Every command takes `--store`, or the wake service's `--socket`; every one takes `--json` but those
-    that run until they are stopped or print what somebody else's program says.
+    """Every command takes `--store`, those of mail `--catalog`, those of wakes `--socket`; all that print
+    data take `--json`: all but those that run until they are stopped.
     """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
+    room = " ".join(path.split()[:2])
     if path != "tessera wake serve":
-        assert ("--socket" if path.startswith("tessera wake ") else "--store") in names
+        assert {"tessera message": "--catalog", "tessera wake": "--socket"}.get(room, "--store") in names
     assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tessera.cli import run
-from tessera.cli.work import Order, Shift
 from tessera.library import Tessera
+from tessera.worker import Worker
 
 WORK = ("work", "q", "--worker", "w1", "--poll", "0.01")
 TESSERA = f"{shlex.quote(sys.executable)} -m tessera.cli.main"
@@ -25,7 +25,7 @@ def test_brief_in_output_out(cli, store, enqueue) -> None:
 
     [result] = store.results(task_id)
     assert (result.ok, result.output, result.worker) == (True, {"n": 1}, "w1")
-    assert result.idempotency_key == f"work:{task_id}:1"
+    assert result.idempotency_key == f"{task_id}:1"
     assert said.startswith(f"done: {task_id} (k, attempt 1, ")
     assert len(said.splitlines()) == 1
 
@@ -190,36 +190,18 @@ def test_what_a_command_leaves_behind_ends_with_it(cli, store, enqueue, pipe) ->
     assert store.results(task_id)[0].output == 1
 
 
-def order(*command: str) -> Order:
-    return Order(
-        queue="q", worker="w1", kinds=(), command=command, store_url="store.db", poll_seconds=0.01,
-        once=False, drain=True, quiet=False,
-    )  # fmt: skip
-
-
 def test_an_outage_does_not_end_the_worker(store, enqueue, outage, capsys) -> None:
     """While the store cannot answer, the worker says so and claims again; a lost answer costs no attempt."""
     task_id = enqueue()
-    outage.times, outage.answers_get_lost = 1, True
+    worker = Worker("q", Tessera(outage), name="w1", listener=run.Lines(quiet=False), poll_seconds=0.01)
+    worker.handles()(run.Carry(("true",), {}))
+    outage.only, outage.times, outage.answers_get_lost = "claim", 1, True
 
-    Shift(Tessera(outage), order("true")).work(slots=1)
+    worker.run(drain=True)
 
     said = capsys.readouterr().err
     assert said.startswith("cannot claim now: unavailable: The store cannot answer now.\ndone: ")
     assert (store.task(task_id).state, store.task(task_id).attempts) == ("done", 1)
-
-
-def test_a_run_that_is_stopped_before_it_began(store, enqueue, capsys) -> None:
-    """A lease that arrives together with a signal is released without starting the command."""
-    task_id = enqueue()
-    lease = store.claim("q", "w1")
-    late = run.Run(store, order("touch", "started"), lease)
-
-    late.stop()
-    late.carry_out()
-
-    assert capsys.readouterr().err.startswith(f"released: {task_id} ")
-    assert not Path("started").exists()
 
 
 def test_a_lost_lease_ends_a_stubborn_command(cli, store, enqueue, pipe, monkeypatch) -> None:

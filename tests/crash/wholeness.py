@@ -14,12 +14,19 @@ from model.things import receipt_hash
 from crash.files import assert_files_whole
 from tessera.names import EVENT_TYPES
 from tessera.states import CHILDREN, DEAD, DEPENDENCIES, DONE, ENDED, INPUT, LEASED, STATES, WAITING
+from tessera.storage.readers import look_at_file
+from tessera.testing import World
+from tessera.verbs.verify import verify
 
 Row = dict[str, Any]
 
 
 def assert_whole(path: str, *, damaged: tuple[str, ...] = ()) -> None:
-    """The file is sound, its tables agree with each other, and its log tells how they came to be so."""
+    """The file is sound, its tables agree with each other, and its log tells how they came to be so. The
+    store's own check says the same.
+    """
+    verified = look_at_file(path, World().runtime(), verify, lambda *news: None)
+    assert {one.thing for one in verified.findings} <= {f"task {task_id}" for task_id in damaged}
     connection = apsw.Connection(path)
     try:
         assert connection.execute("pragma integrity_check").get == "ok"

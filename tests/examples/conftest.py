@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from examples.stdlib_swarm.plan import REPORT, Keys, Plan, plan_for, set_up
 from examples.stdlib_swarm.reviewer import Reviewer
 from examples.stdlib_swarm.summary import Evidence, Run, evidence
 from examples.stdlib_swarm.swarm import Strike
-from examples.stdlib_swarm.worker import Worker
+from examples.stdlib_swarm.worker import worker_at
 from tessera.library import Tessera
 from tessera.testing import World, temporary_store
 
@@ -28,16 +26,12 @@ class InProcess:
         self.world = world
         self.plan: Plan = plan_for(packages)
         self.keys: Keys = set_up(store, self.plan)
-        self.told = threading.Event()
-        self.worker = Worker(store.as_key(self.keys.worker), "worker-1", 0, self.told, os.getppid())
+        self.worker = worker_at(store.as_key(self.keys.worker), "worker-1")
         self.reviewer = Reviewer(store.as_key(self.keys.reviewer), thinking_seconds=0)
 
     def step(self) -> None:
         """Carry one lease; when there is none, let a second pass and the reviewer look."""
-        lease = self.worker.next_lease()
-        if lease is not None:
-            self.worker.carry(lease)
-        else:
+        if self.worker.run_once() is None:
             self.reviewer.look()
             self.world.pass_seconds(1)
 

@@ -39,24 +39,30 @@ def started(out: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def workers_of(out: Path) -> list[int]:
-    """The processes of the workers on a folder's store that live."""
+    """The processes of the workers at a folder's service that live."""
+    return processes(f"stdlib_swarm.worker --store {(out / 'url').read_text()} ")
+
+
+def processes_of(out: Path) -> list[int]:
+    """The same, and the service."""
+    return workers_of(out) + processes(f"examples.serving {out / 'store.db'}")
+
+
+def processes(named: str) -> list[int]:
+    """The processes whose command line has this in it."""
     listing = subprocess.run(
         ["ps", "-axww", "-o", "pid=,stat=,args="], capture_output=True, text=True, check=True
     ).stdout
-    processes = (line.split(maxsplit=2) for line in listing.splitlines())
-    return [
-        int(pid)
-        for pid, state, args in processes
-        if f"stdlib_swarm.worker --store {out}" in args and not state.startswith("Z")
-    ]
+    found = (line.split(maxsplit=2) for line in listing.splitlines())
+    return [int(pid) for pid, state, args in found if named in f"{args} " and not state.startswith("Z")]
 
 
 def gone(out: Path) -> bool:
-    """Whether every worker ends within the time we have."""
+    """Whether every worker, and the service, ends within the time we have."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while workers_of(out) and time.monotonic() < deadline:
+    while processes_of(out) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return not workers_of(out)
+    return not processes_of(out)
 
 
 def test_demo(tmp_path: Path) -> None:
@@ -74,8 +80,10 @@ def test_demo(tmp_path: Path) -> None:
     )
 
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
-    assert workers_of(out) == []
-    assert (out / "workers.log").read_text() == ""
+    assert processes_of(out) == []
+    said_by_workers = (out / "workers.log").read_text().splitlines()
+    assert [line for line in said_by_workers if not line.startswith(("failed: ", "lost: "))] == []
+    assert "Traceback" not in (out / "service.log").read_text()
     for said in ("receipts verify", "was killed with token", "parked by one key", "of 1 tasks with a failed"):
         assert said in ran.stdout
     assert (out / "report.md").read_text().startswith("# ")
@@ -93,7 +101,7 @@ def test_interrupted_and_run_again(tmp_path: Path) -> None:
             _, errors = process.communicate(timeout=PATIENCE_SECONDS)
 
         assert (process.returncode, errors) == (130, "interrupted: every worker was told to end\n")
-        assert workers_of(tmp_path) == []
+        assert processes_of(tmp_path) == []
 
 
 def test_terminated(tmp_path: Path) -> None:
@@ -103,11 +111,11 @@ def test_terminated(tmp_path: Path) -> None:
         process.communicate(timeout=PATIENCE_SECONDS)
 
     assert process.returncode == 130
-    assert workers_of(tmp_path) == []
+    assert processes_of(tmp_path) == []
 
 
 def test_killed(tmp_path: Path) -> None:
-    """When the parent is killed and can end nobody, its workers end by themselves."""
+    """When the parent is killed and can end nobody, its workers and the service end by themselves."""
     with started(tmp_path) as process:
         process.kill()
 
@@ -122,7 +130,7 @@ def test_worker_that_dies(tmp_path: Path) -> None:
 
     assert process.returncode == 1
     assert errors.startswith("error: worker-")
-    assert workers_of(tmp_path) == []
+    assert processes_of(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from examples.stdlib_swarm import worker as module
 from examples.stdlib_swarm.plan import REPORT, plan_for
-from examples.stdlib_swarm.work import WAVE, Split, act
-from examples.stdlib_swarm.worker import Worker, patiently
-from tessera.errors import Forbidden, Unavailable
+from examples.stdlib_swarm.work import WAVE, act
+from examples.stdlib_swarm.worker import worker_at
+from tessera.errors import Forbidden
 from tessera.models import Lease
+from tessera.worker import Split
 
 SwarmOn = Callable[..., Any]
 
@@ -75,63 +74,26 @@ def test_refused_package(swarm_on: SwarmOn) -> None:
     assert "was not studied, as the reviewer wished: another day" in page
 
 
-def test_lost_lease_is_dropped(swarm_on: SwarmOn) -> None:
-    """A worker whose lease went to somebody else hands in nothing and goes on."""
-    swarm = swarm_on("json")
-    while (lease := swarm.worker.next_lease()) is None or lease.kind != "file" or lease.brief["stumble"]:
-        swarm.worker.carry(lease) if lease else swarm.step()
-    swarm.world.pass_seconds(3)
-    swarm.worker.carry(lease)
-
-    assert swarm.store.results(lease.task_id) == []
-    swarm.finish()
-    assert [result.fencing_token for result in swarm.store.results(lease.task_id)] == [2]
-
-
 def test_told_to_stop(swarm_on: SwarmOn) -> None:
     """A worker that is told to stop in the middle of a file gives it back, and no failure is counted."""
     swarm = swarm_on("json")
-    slow = Worker(swarm.store.as_key(swarm.keys.worker), "slow", 3600, swarm.told, os.getppid())
-    while (lease := slow.next_lease()) is None or lease.kind != "file" or lease.brief["stumble"]:
-        swarm.worker.carry(lease) if lease else swarm.step()
-    swarm.told.set()
-    slow.carry(lease)
+    while not [
+        task for task in swarm.store.tasks("study", "ready", "file").tasks if not task.brief["stumble"]
+    ]:
+        swarm.step()
+    slow = worker_at(swarm.store.as_key(swarm.keys.worker), "slow", seconds_per_line=3600)
+    running = threading.Thread(target=slow.run)
+    running.start()
+    while not (
+        held := [task for task in swarm.store.tasks("study", "leased").tasks if task.worker == "slow"]
+    ):
+        assert running.is_alive()
+    slow.stop()
+    running.join(30)
 
-    task = swarm.store.task(lease.task_id)
+    task = swarm.store.task(held[0].task_id)
+    assert not running.is_alive()
     assert (task.state, task.failures, task.attempts) == ("ready", 0, 1)
-
-
-def test_heartbeats_keep_a_lease(swarm_on: SwarmOn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the work goes on, a thread beside it extends the lease; afterwards the thread is gone."""
-    beaten = threading.Event()
-    swarm = swarm_on("json")
-    lease = swarm.worker.next_lease()
-    assert lease is not None
-    swarm.world.pass_seconds(2)
-    real = swarm.store.heartbeat
-    monkeypatch.setattr(swarm.store, "heartbeat", lambda *handle: (real(*handle), beaten.set()))
-    with module.Heartbeats(swarm.store, lease):
-        assert beaten.wait(10)
-
-    assert (swarm.store.task(lease.task_id).expires_at or "") > lease.expires_at
-    assert threading.active_count() == 1
-
-
-def test_patiently() -> None:
-    """A store that cannot answer is asked again, a few times."""
-    answers: list[object] = [Unavailable(), Unavailable(), "yes"]
-
-    def ask() -> object:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    assert patiently(ask) == "yes"
-    answers += [Unavailable()] * module.TRIES
-    with pytest.raises(Unavailable):
-        patiently(ask)
-    assert answers == []
 
 
 def test_large_packages_come_in_waves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ class Stage(RuleBasedStateMachine):
         self.sound = True
 
     def compare_what_is_shown(self) -> None:
-        """Every view of every task, by pages; every result; every queue; health."""
+        """Every view of every task, by pages; every result; every queue; health; what verify finds."""
         self.sound = False
         views: list[dict[str, Any]] = []
         after: str | None = None
@@ -133,6 +133,8 @@ class Stage(RuleBasedStateMachine):
             {"name": name, **config} for name, config in sorted(self.oracle.queues.items())
         ]
         self.compare_health()
+        damaged = {f"task {task.task_id}" for task in self.oracle.tasks.values() if task.damaged}
+        assert {one.thing for one in self.store.verify().findings} == damaged
         self.sound = True
 
     def compare_health(self) -> None:

@@ -41,7 +41,11 @@ def test_hot_plans(writer: Writer, name: str) -> None:
 
 
 def test_only_a_recount_walks_a_table_that_grows(writer: Writer) -> None:
-    """No statement but the recount walks tasks, leases, results, jobs, dependencies or the log."""
+    """No statement of a verb but the recount walks tasks, leases, results, jobs, dependencies or the log.
+    Those that look a whole store over, or bring one back, are in files of their own and walk everything.
+    """
+    whole = [catalogue.SQL / f"{name}.sql" for name in ("verify", "verify_blobs", "restore", "doctor")]
+    upkeep = {name for path in whole for name in re.findall(r"-- name: (\w+)", path.read_text())}
     walks = re.compile(
         r"SCAN (t|h|r|j|d|e|b|tasks|leases|results|jobs|task_deps|events|briefs)\b(?! VIRTUAL)"
     )
@@ -52,7 +56,7 @@ def test_only_a_recount_walks_a_table_that_grows(writer: Writer) -> None:
         if walks.match(row[3])
     }
 
-    assert walkers == {"recount", "last_instant"}  # the latter stops at the last event
+    assert walkers - upkeep == {"recount", "last_instant"}  # the latter stops at the last event
     writer.close()
 
 

@@ -39,19 +39,16 @@ def claim(
       tessera claim builds tests --worker w1 --limit 10
     """
     from tessera import models
-    from tessera.cli.waiting import ask_until
 
-    filters = kinds or None, effect_classes or None
-
-    def ask() -> models.Lease | models.Leases | models.Empty:
-        if limit is None:
-            return store.claim_or_wait(queues, worker, *filters, idempotency_key=idempotency_key)
-        return store.claim_batch_or_wait(queues, worker, limit, *filters, idempotency_key=idempotency_key)
-
-    def pause(answer: models.Lease | models.Leases | models.Empty) -> float | None:
-        return answer.retry_after_seconds if isinstance(answer, models.Empty) else None
-
-    answer = ask_until(ask, pause, wait_seconds)
+    asked: dict[str, Any] = {
+        "kinds": kinds or None, "effect_classes": effect_classes or None,
+        "idempotency_key": idempotency_key, "wait_seconds": wait_seconds,
+    }  # fmt: skip
+    answer: models.Lease | models.Leases | models.Empty
+    if limit is None:
+        answer = store.claim_or_wait(queues, worker, **asked)
+    else:
+        answer = store.claim_batch_or_wait(queues, worker, limit, **asked)
     if isinstance(answer, models.Empty):
         nothing: dict[str, object] = {"lease": None} if limit is None else {"leases": []}
         say(answer, wire={**nothing, "retry_after_seconds": answer.retry_after_seconds})

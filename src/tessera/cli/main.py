@@ -5,11 +5,11 @@ A command's module is imported when that command runs, so `tessera --help` costs
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Final
 
 import click
 
+from tessera.cli.table import Table
 from tessera.errors import TesseraError
 
 # heading -> command -> (module of this package that holds it under the same name, what it does)
@@ -47,6 +47,18 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "events": ("looks", "Read the log, or follow it."),
         "reap": ("looks", "Settle everything that has fallen due."),
     },
+    "Serving": {
+        "serve": ("serve", "Serve the store over HTTP."),
+    },
+    "Upkeep": {
+        "verify": ("upkeep", "Compute again what the store claims about itself."),
+        "backup": ("upkeep", "Copy the store to a file, as of one instant, while others work."),
+        "restore": ("upkeep", "Make the store of a backup."),
+        "doctor": ("upkeep", "Say what is wrong with the store, in plain words."),
+    },
+    "Messages": {
+        "message": ("message", "Send, read and verify mail between agents."),
+    },
     "Terminals": {
         "wake": ("wake", "Wake agents in their terminals, and learn whether they have it."),
     },
@@ -67,32 +79,11 @@ class Refused(click.ClickException):
         click.echo(f"error: {self.message}", file=file, err=True)
 
 
-class Commands(click.Group):
-    """The table as a click group. It holds names for listing and guessing, and loads what is asked for."""
+class Commands(Table):
+    """The table as a click group."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self._modules = {name: module for rows in COMMANDS.values() for name, (module, _) in rows.items()}
-        self.commands = {name: click.Command(name) for name in self._modules}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the table's order."""
-        return list(self._modules)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command itself, out of its module."""
-        module = self._modules.get(cmd_name)
-        if module is None:
-            return None
-        name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"tessera.cli.{module}"), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without loading anything."""
-        for heading, rows in COMMANDS.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, line) for name, (_, line) in rows.items()])
+        super().__init__(COMMANDS, **attributes)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; whatever the store refuses is rendered here and nowhere else."""

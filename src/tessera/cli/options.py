@@ -16,18 +16,35 @@ Body = Callable[..., None]
 
 
 def takes_store(body: Body) -> Body:
-    """Add `--store`; the command gets the open store as its first argument and need not close it."""
+    """Add `--store` and `--key-file`; the command gets the open store as its first argument and need not
+    close it.
+    """
+
+    @click.option(
+        "--key-file", envvar="TESSERA_KEY_FILE", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+        help="Act under the key that this file holds.",
+    )  # fmt: skip
+    @takes_url
+    @functools.wraps(body)
+    def command(url: str, *args: Any, key_file: str | None, **options: Any) -> None:
+        import tessera
+
+        with tessera.open(url, key=key_file and _content(key_file).strip()) as store:
+            body(store, *args, **options)
+
+    return command
+
+
+def takes_url(body: Body) -> Body:
+    """Add `--store`; the command gets its URL as its first argument, and opens nothing."""
 
     @click.option(
         "--store", "url", default="./tessera.db", envvar="TESSERA_STORE", metavar="URL", show_default=True,
-        show_envvar=True, help="The store: a path or a URL.",
+        show_envvar=True, help="The store: a path, or the URL of a service (with its key in TESSERA_KEY).",
     )  # fmt: skip
     @functools.wraps(body)
     def command(*args: Any, url: str, **options: Any) -> None:
-        import tessera
-
-        with tessera.open(url) as store:
-            body(store, *args, **options)
+        body(url, *args, **options)
 
     return command
 

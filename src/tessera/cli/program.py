@@ -96,7 +96,8 @@ class Program:
             # Only noticing, not reaping: the process id stays taken until `reap`, so the group's signal
             # cannot hit a stranger. Where the platform cannot do that, reaping it is.
             if hasattr(os, "waitid"):
-                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+                with suppress(ChildProcessError):  # it was reaped before we looked: it has ended too
+                    os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
             else:
                 self._process.wait()
             tell()

@@ -1,85 +1,52 @@
-"""One lease carried out by a command: watch the command, keep the lease, settle it."""
+"""The handler behind `tessera work`: a command, carried out for one lease after another."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import queue
 import signal
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import Any, Final
 
 import click
 import msgspec
 
-from tessera import errors, models
-from tessera.cli.holding import Holding, Kept
 from tessera.cli.program import Program
 from tessera.cli.text import shortened
-from tessera.limits import SECOND_US
-from tessera.runtime import real_runtime
-
-if TYPE_CHECKING:
-    from tessera.cli.work import Order
-    from tessera.library import Tessera
+from tessera.errors import TesseraError
+from tessera.models import Lease
+from tessera.worker import Context, Failed, Release, Report, Unfit, reports
 
 GRACE_SECONDS: Final = 5  # between asking a command to end and killing it
 LINE_CHARS: Final = 160  # of somebody else's words in a progress line
 
 
-class News(Enum):
-    """What a run can be told."""
+class Carry:
+    """A handler that gives a lease to the command and answers with what the command said."""
 
-    ENDED = "the command has ended"
-    STOP = "stop the command and give the lease back"
-    KILL = "the same, without grace"
+    def __init__(self, command: tuple[str, ...], env: dict[str, str]) -> None:
+        self._command = command
+        self._env = env
 
-
-class Fate(Enum):
-    """What becomes of the lease once the command has ended."""
-
-    HAND_IN = "the command ended by itself"
-    GIVE_BACK = "we were told to stop"
-    LOST = "it is not ours any more"
-
-
-class Run:
-    """A lease and the command that works on it. One thread calls `carry_out`, anybody may call `stop`."""
-
-    def __init__(self, store: Tessera, order: Order, lease: models.Lease) -> None:
-        self._runtime = real_runtime()
-        self._order = order
-        self._lease = lease
-        self._holding = Holding(store, lease, self._runtime)
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self._fate = Fate.HAND_IN
-        self._start_us = self._runtime.elapsed_us()
-        self._beat_us: int | None = self._in(self._holding.beat_seconds)
-        self._kill_us: int | None = None
-
-    def stop(self, at_once: bool = False) -> None:
-        """Stop the command and give the lease back."""
-        self._news.put(News.KILL if at_once else News.STOP)
-
-    def carry_out(self) -> None:
-        """Run the command to its end and settle the lease one way or another."""
-        if not self._news.empty():  # told to stop before it began
-            self._give_back()
-            return
-        brief, lease = msgspec.json.encode(self._lease.brief), msgspec.json.encode(self._lease)
-        with Program(self._order.command, brief + b"\n", lease, self._env()) as program:
+    async def __call__(self, lease: Lease, context: Context) -> Any:
+        """The command's output; raises `Failed` with its last words if it has none."""
+        brief, whole = msgspec.json.encode(lease.brief), msgspec.json.encode(lease)
+        with Program(self._command, brief + b"\n", whole, self._env_for(lease)) as program:
             try:
                 program.start()
             except OSError as error:  # this machine's fault, not the task's
-                self._give_back()
-                raise errors.TesseraError(f"cannot run the command: {error}") from error
-            self._watch(program)
-            self._settle(program)
+                raise Unfit(f"cannot run the command: {error}") from error
+            if not await self._ended_by_itself(program, context):
+                return Release()
+            verdict = await asyncio.to_thread(program.verdict)
+        if not verdict.ok:
+            raise Failed(verdict.error or "")
+        return verdict.output
 
-    def _env(self) -> dict[str, str]:
-        lease = self._lease
+    def _env_for(self, lease: Lease) -> dict[str, str]:
         return {
             **os.environ,
-            "TESSERA_STORE": self._order.store_url,
+            **self._env,
             "TESSERA_TASK_ID": lease.task_id,
             "TESSERA_FENCING_TOKEN": str(lease.fencing_token),
             "TESSERA_QUEUE": lease.queue,
@@ -88,94 +55,58 @@ class Run:
             "TESSERA_ATTEMPT": str(lease.attempts),
         }
 
-    # While the command runs
+    @staticmethod
+    async def _ended_by_itself(program: Program, context: Context) -> bool:
+        """Wait for the command. When the worker stops, or the lease is lost (which comes as a cancellation),
+        it is asked to end, and killed when the grace is over; at once when there is no time for grace.
+        """
+        loop, gone = asyncio.get_running_loop(), asyncio.Event()
 
-    def _watch(self, program: Program) -> None:
-        """Returns when the command has ended, for whatever reason."""
-        program.when_ended(lambda: self._news.put(News.ENDED))
-        while (news := self._next_news()) is not News.ENDED:
-            now_us = self._runtime.elapsed_us()
-            if news is not None:
-                self._end(program, Fate.GIVE_BACK, GRACE_SECONDS if news is News.STOP else 0)
-            elif self._kill_us is not None and now_us >= self._kill_us:
-                self._kill_us = None
-                program.signal(signal.SIGKILL)
-            elif self._beat_us is not None and now_us >= self._beat_us:
-                self._beat(program)
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(gone.set)
 
-    def _next_news(self) -> News | None:
-        """What happens next, or None when it is time to beat or to kill."""
-        dues = [due for due in (self._beat_us, self._kill_us) if due is not None]
-        wait = max(0, min(dues) - self._runtime.elapsed_us()) / SECOND_US if dues else None
+        program.when_ended(tell)
+        ended, told = asyncio.ensure_future(gone.wait()), asyncio.ensure_future(context.told())
         try:
-            return self._news.get(timeout=wait)
-        except queue.Empty:
-            return None
+            await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                return True
+            await _end(program, ended)
+            return False
+        except asyncio.CancelledError:
+            if not context.stopping:
+                await _end(program, ended)
+            raise
+        finally:
+            ended.cancel()
+            told.cancel()
 
-    def _end(self, program: Program, fate: Fate, grace: float) -> None:
-        """Ask the command to end; it is killed after so many seconds. A lost lease stays lost."""
-        self._fate = fate if self._fate is Fate.HAND_IN else self._fate
-        self._kill_us = self._in(grace)
-        program.signal(signal.SIGTERM)
 
-    def _beat(self, program: Program) -> None:
-        """A command whose lease is lost is ended; one that gave it back itself may finish in peace."""
-        kept, seconds = self._holding.keep()
-        self._beat_us = None if kept is Kept.NO else self._in(seconds)
-        if kept is Kept.NO and not self._holding.was_handed_back():
-            self._end(program, Fate.LOST, GRACE_SECONDS)
+async def _end(program: Program, ended: asyncio.Future[Any]) -> None:
+    """Ask the command to end, and wait for it as long as the grace lasts. What is left, `Program` kills."""
+    program.signal(signal.SIGTERM)
+    await asyncio.wait({ended}, timeout=GRACE_SECONDS)
 
-    def _in(self, seconds: float) -> int:
-        return self._runtime.elapsed_us() + int(seconds * SECOND_US)
 
-    # When it has ended
+class Lines:
+    """What `tessera work` says on stderr: one line a lease."""
 
-    def _settle(self, program: Program) -> None:
-        if self._fate is Fate.LOST:
-            self._say_lost("the lease ended while the command was running")
-        elif self._fate is Fate.GIVE_BACK:
-            self._give_back()
-        else:
-            self._hand_in(program)
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
 
-    def _hand_in(self, program: Program) -> None:
-        verdict = program.verdict()
-        try:
-            receipt = self._holding.hand_in(verdict)
-        except errors.TesseraError as refusal:
-            self._say_gone(refusal)
-            return
-        if receipt.ok:
-            self._say("done")
-        else:
-            why = verdict.error or "the output was refused"
-            self._say("failed", f"the task is now {receipt.state}; {why}")
+    def settled(self, report: Report) -> None:
+        """What became of a lease, unless it went as it should and nobody wants to hear of it."""
+        if not self._quiet or report.word in (reports.LOST, reports.FAILED):
+            click.echo(self._line(report), err=True)
 
-    def _give_back(self) -> None:
-        try:
-            self._holding.give_back()
-        except errors.TesseraError as refusal:
-            self._say_gone(refusal)
-        else:
-            self._say("released")
+    def cannot_claim(self, trouble: TesseraError) -> None:
+        """The store does not answer; the worker asks again."""
+        click.echo(f"cannot claim now: {trouble.code}: {trouble.detail}", err=True)
 
-    # What is said about it
-
-    def _say_gone(self, refusal: errors.TesseraError) -> None:
-        if self._holding.was_handed_back():
-            self._say("handed back by the command")
-        else:
-            self._say_lost(f"{refusal.code}: {refusal.detail}")
-
-    def _say_lost(self, why: str) -> None:
-        click.echo(self._line("lost", why), err=True)
-
-    def _say(self, word: str, why: str = "") -> None:
-        if not self._order.quiet:
-            click.echo(self._line(word, why), err=True)
-
-    def _line(self, word: str, why: str) -> str:
-        lease = self._lease
-        spent = (self._runtime.elapsed_us() - self._start_us) / SECOND_US
-        line = f"{word}: {lease.task_id} ({lease.kind}, attempt {lease.attempts}, {spent:.1f} s)"
-        return f"{line}: {shortened(why, LINE_CHARS)}" if why else line
+    @staticmethod
+    def _line(report: Report) -> str:
+        word = "handed back by the command" if report.word == reports.HANDED_BACK else report.word
+        lease = report.lease
+        line = f"{word}: {lease.task_id} ({lease.kind}, attempt {lease.attempts}, {report.seconds:.1f} s)"
+        return f"{line}: {shortened(report.why, LINE_CHARS)}" if report.why else line

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tessera.cli import options
-from tessera.states import ENDED, STATES
+from tessera.limits import SECOND_US, WAIT_SECONDS_MAX
+from tessera.states import ENDED_STATES, STATES
 
 if TYPE_CHECKING:
+    from tessera import models
     from tessera.library import Tessera
-
-ENDED_STATES: Final = frozenset(STATES[number] for number in ENDED)
-LOOK_SECONDS: Final = 0.2  # between two looks of `tasks wait`
 
 
 @click.command()
@@ -116,22 +116,35 @@ def wait(store: Tessera, say: Any, task_ids: tuple[str, ...], timeout: float | N
       tessera tasks wait t_0198c2 t_0198c3 --timeout 600
     """
     from tessera import models
-    from tessera.cli.waiting import ask_until
 
-    seen: dict[str, models.TaskView] = {}
-
-    def unfinished() -> int:
-        for task_id in task_ids:
-            if task_id not in seen or seen[task_id].state not in ENDED_STATES:
-                seen[task_id] = store.task(task_id)
-        return sum(task.state not in ENDED_STATES for task in seen.values())
-
-    left = ask_until(unfinished, lambda count: LOOK_SECONDS if count else None, timeout)
+    left = _time_left(timeout)
+    seen = {task_id: _ended(store, task_id, left) for task_id in task_ids}
+    unfinished = sum(task.state not in ENDED_STATES for task in seen.values())
     say(models.Tasks(list(seen.values()), next=None))
-    if left:
-        click.echo(f"{left} of {len(seen)} tasks had not ended after {timeout:g} s.", err=True)
+    if unfinished:
+        click.echo(f"{unfinished} of {len(seen)} tasks had not ended after {timeout:g} s.", err=True)
     if any(task.state != "done" for task in seen.values()):
         raise click.exceptions.Exit(1)
+
+
+def _time_left(timeout: float | None) -> Callable[[], float]:
+    """How many seconds of so many are left, whenever asked."""
+    from tessera.runtime import real_runtime
+
+    elapsed_us = real_runtime().elapsed_us
+    start_us = elapsed_us()
+    if timeout is None:
+        return lambda: WAIT_SECONDS_MAX
+    return lambda: max(0.0, timeout - (elapsed_us() - start_us) / SECOND_US)
+
+
+def _ended(store: Tessera, task_id: str, left: Callable[[], float]) -> models.TaskView:
+    """The task once it has ended, or as it is when no time is left."""
+    while True:
+        seconds = min(WAIT_SECONDS_MAX, left())
+        task = store.task(task_id, wait_seconds=seconds)
+        if task.state in ENDED_STATES or not seconds:
+            return task
 
 
 @click.command()

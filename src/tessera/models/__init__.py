@@ -8,7 +8,7 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, decode
+from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -29,7 +29,7 @@ from tessera.models.blobs import (
     Versions,
 )
 from tessera.models.feeds import FeedHead, FeedItem, FeedPage, Feeds, PollFeed, Published, PublishFeed
-from tessera.models.jobs import Job, Jobs, ListJobs, RegisterJob, UpdateJob
+from tessera.models.jobs import Job, Jobs, KnownJob, ListJobs, RegisterJob, UpdateJob
 from tessera.models.keys import Approval, ApprovalBody, IssuedKey, IssueKeyBody, KeyGrant, KeyRef, Keys
 from tessera.models.leases import (
     Cancel,
@@ -79,8 +79,10 @@ from tessera.models.records import (
     Written,
 )
 from tessera.models.tasks import (
+    AskTask,
     Enqueued,
     EnqueuedBatch,
+    EnqueuedBefore,
     ListTasks,
     TaskBatch,
     TaskRef,
@@ -88,20 +90,25 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
+from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
 
 __all__ = [
     "NULL",
     "OCTETS",
+    "Advice",
     "AnyModel",
     "Approval",
     "ApprovalBody",
     "AskCounts",
+    "AskTask",
+    "BackedUp",
     "Blob",
     "BlobRef",
     "BucketConfig",
     "BucketInfo",
     "Buckets",
     "Cancel",
+    "Check",
     "Child",
     "Children",
     "Claim",
@@ -109,16 +116,20 @@ __all__ = [
     "Content",
     "Counts",
     "DefineQueue",
+    "Diagnosis",
     "EffectClass",
     "Empty",
     "Enqueued",
     "EnqueuedBatch",
+    "EnqueuedBefore",
+    "Epoch",
     "Event",
     "Events",
     "FeedHead",
     "FeedItem",
     "FeedPage",
     "Feeds",
+    "Finding",
     "GetBlob",
     "GetObject",
     "Health",
@@ -132,6 +143,7 @@ __all__ = [
     "KeyGrant",
     "KeyRef",
     "Keys",
+    "KnownJob",
     "Lease",
     "Leases",
     "ListEvents",
@@ -168,6 +180,7 @@ __all__ = [
     "Records",
     "RegisterJob",
     "Release",
+    "Restored",
     "Result",
     "Results",
     "Resume",
@@ -182,7 +195,9 @@ __all__ = [
     "TaskView",
     "Tasks",
     "UpdateJob",
+    "Verified",
     "Versions",
     "Written",
+    "convert",
     "decode",
 ]

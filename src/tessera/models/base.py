@@ -23,6 +23,7 @@ EffectClass = Literal["read", "write-internal", "write-repo", "public"]
 Scope = Literal["admin", "store"]
 Dependencies = Annotated[list[TaskId], Meta(max_length=limits.DEPENDENCIES_PER_TASK_MAX)]
 Delay = Annotated[float, Meta(ge=0, le=limits.DELAY_SECONDS_MAX)]
+Wait = Annotated[float, Meta(ge=0, le=limits.WAIT_SECONDS_MAX)]
 Reason = Annotated[str, Meta(max_length=limits.REASON_BYTES_MAX)]
 State = Literal["ready", "leased", "waiting", "done", "dead", "cancelled"]
 Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
@@ -30,7 +31,6 @@ After = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]  # a cursor that is a 
 Key = Annotated[str, Meta(pattern=names.KEY_PATTERN)]  # of a record or an object
 Prefix = Annotated[str, Meta(max_length=256)]
 Version = Annotated[int, Meta(ge=1, le=limits.INTEGER_MAX)]
-Wait = Annotated[float, Meta(ge=0, le=limits.WAIT_SECONDS_MAX)]
 
 # A document stays raw JSON inside the house; the library shows its value.
 if TYPE_CHECKING:
@@ -56,6 +56,15 @@ def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
     except RecursionError as error:
         raise InvalidRequest("nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        detail = _ECHO.sub("Not one of the allowed values", str(error))
+        raise InvalidRequest(detail[: limits.DETAIL_CHARS_MAX]) from error
+
+
+def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
+    """A request from the strings of a path and a query, or `invalid_request` with the field's name."""
+    try:
+        return msgspec.convert(fields, type=model, strict=False)
+    except msgspec.MsgspecError as error:
         detail = _ECHO.sub("Not one of the allowed values", str(error))
         raise InvalidRequest(detail[: limits.DETAIL_CHARS_MAX]) from error
 

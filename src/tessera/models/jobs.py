@@ -53,6 +53,10 @@ class Job(Model, frozen=True):
     updated_at: str
 
 
+class KnownJob(Job, frozen=True):
+    """The job was registered already; nothing has changed."""
+
+
 class Jobs(Model, frozen=True):
     """A page of jobs; `next` is the cursor of the page that follows, null at the end."""
 

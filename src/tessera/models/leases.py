@@ -20,6 +20,7 @@ from tessera.models.base import (
     Reason,
     TaskId,
     Token,
+    Wait,
     Worker,
 )
 
@@ -34,6 +35,7 @@ class Claim(Model, frozen=True):
     queues: Annotated[list[Name], Meta(min_length=1, max_length=limits.QUEUES_PER_CLAIM_MAX)] | None = None
     kinds: Annotated[list[Name], Meta(max_length=limits.KINDS_PER_CLAIM_MAX)] | None = None
     effect_classes: Annotated[list[EffectClass], Meta(max_length=len(names.EFFECT_CLASSES))] | None = None
+    wait_seconds: Wait = 0  # how long a service may wait for work; a store at hand answers at once
     idempotency_key: IdempotencyKey | None = None
 
 

@@ -64,6 +64,7 @@ class ListEvents(Model, frozen=True):
 
     after: Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)] = 0
     limit: Annotated[int, Meta(ge=1, le=limits.EVENTS_PAGE_MAX)] = limits.PAGE_DEFAULT
+    follow: bool = False  # a service goes on telling, as server-sent events; a store at hand does not
 
 
 class Event(Model, frozen=True):

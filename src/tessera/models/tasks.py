@@ -19,6 +19,7 @@ from tessera.models.base import (
     Priority,
     State,
     TaskId,
+    Wait,
 )
 
 
@@ -48,10 +49,20 @@ class TaskRef(Model, frozen=True):
     task_id: KnownId
 
 
+class AskTask(TaskRef, frozen=True):
+    """Names a task, and how long a service may wait for its end; a store at hand answers at once."""
+
+    wait: Wait = 0
+
+
 class Enqueued(Model, frozen=True):
     """The task that was put on a queue, or was there already."""
 
     task_id: str
+
+
+class EnqueuedBefore(Enqueued, frozen=True):
+    """The task was there already; nothing has changed."""
 
 
 class EnqueuedBatch(Model, frozen=True):

@@ -1,9 +1,9 @@
 """Named statements from .sql files.
 
 A file is a list of blocks: `-- name: x`, then `-- row: XRow` when it answers with rows (a struct of
-`rows.py`), an optional `-- remembered until: y, z`, one comment sentence, the statement. A remembered
-statement is answered from memory until one of the named statements writes. Parameters are `:name` in the file
-and positions at run time. A dialect's folder may replace a statement by the same name.
+`rows.py` or `rows_upkeep.py`), an optional `-- remembered until: y, z`, one comment sentence, the statement.
+A remembered statement is answered from memory until one of the named statements writes. Parameters are
+`:name` in the file and positions at run time. A dialect's folder may replace a statement by the same name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 
-from tessera import rows, rows_blobs, rows_records
+from tessera import rows, rows_blobs, rows_records, rows_upkeep
 
 SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -23,7 +23,7 @@ _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
-HOUSE_ROWS = (rows, rows_blobs, rows_records)
+HOUSE_ROWS = (rows, rows_blobs, rows_records, rows_upkeep)
 
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
 Structs = Mapping[str, type[rows.Row]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import apsw
 
 from tessera.errors import TesseraError, Unavailable
@@ -47,6 +49,18 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
         "foreign_keys = off",  # what they name is checked by the verbs, once
         f"query_only = {int(read_only)}",
     ):
+        connection.execute(f"pragma {pragma}")
+    return connection
+
+
+def connect_to_look(path: str) -> apsw.Connection:
+    """A connection that leaves the file as it is, whatever journal it uses, and beside it what was there."""
+    logged = os.path.exists(f"{path}-wal")
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # a reader could not tidy up
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(logged))
+    connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))
+    for pragma in ("cache_size = -65536", "temp_store = memory", "query_only = 1"):
         connection.execute(f"pragma {pragma}")
     return connection
 

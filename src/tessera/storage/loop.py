@@ -25,7 +25,7 @@ from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
 from tessera.storage.forks import USED_BY_PARENT, bar, watch
-from tessera.storage.port import Verb
+from tessera.storage.port import News, Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import AGAIN, Job, Writer
 
@@ -76,6 +76,10 @@ class LoopEngine:
             future.set_exception(Unavailable(self._refusal, definite=True))
             return future
         return self._loop.run_in_executor(self._pool, work)
+
+    def watch(self, tell: Callable[[News], None]) -> None:
+        """From now on, call this on the loop after each commit that changed something."""
+        self._writer.watch = tell
 
     def close(self) -> None:
         """Run, commit, sync and answer what was asked before, then let go of the file."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from tessera.runtime import Runtime
 
@@ -81,6 +83,33 @@ class Engine(Protocol):
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a verb that only reads, beside the writer; return its answer or raise its refusal."""
+
+    def close(self) -> None:
+        """Finish what runs and let go of the store."""
+
+
+class News(Struct, frozen=True):
+    """What a commit has changed, for whoever waits for that."""
+
+    ready: frozenset[str] = frozenset()  # queues, by name, that gained a task to claim
+    events: Sequence[tuple[str, str | None]] = ()  # of each new line of the log: its type and its task
+    foreign: bool = False  # another process has written since the last news: anything may have changed
+
+
+class EngineOnLoop(Protocol):
+    """The same for callers on one event loop: answers are awaited, and commits are news."""
+
+    def submit(self, verb: Verb, *args: Any) -> Awaitable[Any]:
+        """Run `verb(tx, runtime, *args)` in a transaction."""
+
+    def read(self, look: Verb, *args: Any) -> Awaitable[Any]:
+        """Run a verb that only reads, beside the writer."""
+
+    def compute(self, work: Callable[[], Any]) -> Awaitable[Any]:
+        """Compute something in a thread."""
+
+    def watch(self, tell: Callable[[News], None]) -> None:
+        """From now on, call this on the loop after each commit that changed something."""
 
     def close(self) -> None:
         """Finish what runs and let go of the store."""

@@ -16,7 +16,7 @@ from tessera.errors import Unavailable
 from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
-from tessera.storage.connection import connect, refusal_of
+from tessera.storage.connection import connect, connect_to_look, refusal_of
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
 from tessera.storage.wal import Wal
@@ -71,6 +71,23 @@ class Reader:
             wal.cover(wal.commit())  # perhaps another process's commit, so only a sync from here on counts
             self.durable_version = version
         return answer
+
+
+def look_at_file(path: str, runtime: Runtime, look: Verb, *args: Any) -> Any:
+    """Run a look on a file that nobody has open as a store, and leave it as it is."""
+    try:
+        connection = connect_to_look(path)
+        try:
+            cursor = connection.cursor()
+            prepared = prepare(connection, cursor, remember=False)
+            cursor.execute("begin")
+            clock = Clock(runtime)
+            clock.outlive(prepared["last_instant"].one({}).value or 0)
+            return look(SqliteSnapshot(prepared, clock.instant()), runtime, *args)
+        finally:
+            connection.close(True)
+    except apsw.Error as error:
+        raise refusal_of(error) from error
 
 
 class Readers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -22,7 +23,8 @@ from tessera.states import READY, STATES
 from tessera.storage.clock import Clock
 from tessera.storage.connection import Busy, connect, refusal_of
 from tessera.storage.migrate import migrate
-from tessera.storage.port import LostRace, Overdue, Verb
+from tessera.storage.news import news_of
+from tessera.storage.port import LostRace, News, Overdue, Verb
 from tessera.storage.prepared import Remembered, prepare
 from tessera.storage.wal import Wal
 
@@ -167,9 +169,11 @@ class Writer:
         except apsw.Error as error:
             raise refusal_of(error) from error
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
-        self.events: list[tuple[object, ...]] = []
+        self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
+        self.watch: Callable[[News], None] | None = None
+        self._foreign = False  # another process has written, and nobody has been told
         self.alarms: dict[int, int] = {}  # queue -> nothing in it is due before this instant; absent: unknown
         self.open = False
         self._seen = 0  # the last commit that a verb here may have seen
@@ -189,6 +193,7 @@ class Writer:
             if version != self._foreign_version:
                 self._foreign_version = version
                 self._seen = self.wal.commit()
+                self._foreign = True
                 self.forget()
                 self.clock.outlive(self.prepared["last_instant"].one({}).value or 0)
         except apsw.BusyError as error:
@@ -232,6 +237,10 @@ class Writer:
         """Write counts, events and the instant; commit. Returns the number of the commit that must be on disk
         before any verb of this transaction is answered: its own, or the last one that it could see.
         """
+        if self.watch is not None and (self.ready or self.events or self._foreign):
+            news = news_of(self.prepared["queue_numbered"], self.ready, self.events, self._foreign)
+            self.after.append(partial(self.watch, news))
+            self._foreign = False
         self._flush()
         wrote = self.connection.total_changes() != self._changes_before
         self.runtime.reach("commit.before")
@@ -258,6 +267,7 @@ class Writer:
         self.events.clear()
         self.after.clear()
         self.ready.clear()
+        self._foreign = True  # whoever waits looks once too often rather than once too seldom
         self.forget()
 
     def forget(self) -> None:

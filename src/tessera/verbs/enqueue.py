@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tessera.canonical import json_text
 from tessera.errors import Forbidden, IdempotencyConflict, NotFound, TesseraError
 from tessera.limits import DETAIL_CHARS_MAX, SECOND_US
-from tessera.models import Enqueued, EnqueuedBatch, TaskBatch, TaskSpec
+from tessera.models import Enqueued, EnqueuedBatch, EnqueuedBefore, TaskBatch, TaskSpec
 from tessera.names import EFFECT_RANK
 from tessera.rows import NamedTask
 from tessera.rules import grants
@@ -21,8 +21,8 @@ from tessera.storage.port import Transaction
 
 def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) -> Enqueued:
     """Add a task, ready or waiting for its dependencies. An id that exists in this queue changes nothing."""
-    (task_id,) = _enqueue(tx, runtime, caller, [ask], [""])
-    return Enqueued(task_id=task_id)
+    (task_id,), added = _enqueue(tx, runtime, caller, [ask], [""])
+    return Enqueued(task_id=task_id) if added else EnqueuedBefore(task_id=task_id)
 
 
 def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
@@ -30,12 +30,13 @@ def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBa
     one it is about by its place, counted from 0.
     """
     places = [f"tasks[{index}]: " for index in range(len(ask.tasks))]
-    return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places))
+    return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places)[0])
 
 
 def _enqueue(
     tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec], places: Sequence[str]
-) -> list[str]:
+) -> tuple[list[str], int]:
+    """The tasks' ids, and how many of them are new."""
     known = _known(tx, specs)
     new: list[NewTask] = []
     said: dict[str, dict[str, object]] = {}
@@ -57,7 +58,7 @@ def _enqueue(
     tasks.add_lanes(tx, lanes)
     tasks.add_all(tx, new, "enqueued", caller.key_id, said)
     runtime.reach("enqueue.written")
-    return task_ids
+    return task_ids, len(new)
 
 
 def _known(tx: Transaction, specs: Sequence[TaskSpec]) -> dict[str, NamedTask]:

@@ -1,7 +1,7 @@
 """Feeds: streams of documents that readers follow by a cursor. (Specification §6.)
 
 A feed's cursors rise by one with every item, in the order of their commits, so whoever goes on after the last
-cursor that it saw misses nothing.
+cursor that it saw misses nothing. A restore lets them jump above all that were handed out.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def publish_feed(tx: Transaction, runtime: Runtime, caller: Caller, ask: Publish
     grants.holds_store(caller)
     payload = canonical(ask.payload, "payload", PAYLOAD_BYTES_MAX)
     feed: FeedRow | None = tx.one("feed_named", name=ask.feed)
-    cursor = 1 if feed is None else feed.head + 1
+    cursor = 1 + (tx.one("epoch").value if feed is None else feed.head)
     runtime.reach("publish_feed.read")
 
     if feed is None:
-        tx.write("add_feed", name=ask.feed, now=tx.now)
+        tx.write("add_feed", name=ask.feed, head=cursor, now=tx.now)
     else:
         tx.write("move_feed", feed=feed.feed, head=feed.head, now=tx.now)
     tx.write("add_feed_item", name=ask.feed, cursor=cursor, payload=payload, now=tx.now)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from tessera.canonical import canonical, json_text
 from tessera.errors import IdempotencyConflict, InvalidRequest, InvalidState, NotFound
 from tessera.limits import USAGE_BYTES_MAX
-from tessera.models import NULL, Job, Jobs, ListJobs, Raw, RegisterJob, UpdateJob
+from tessera.models import NULL, Job, Jobs, KnownJob, ListJobs, Raw, RegisterJob, UpdateJob
 from tessera.rows import JobRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
@@ -124,7 +126,7 @@ def _same_job(caller: Caller, known: JobRow, ask: RegisterJob) -> Job:
     if asked != (known.task_id, known.fencing_token, known.model):
         raise IdempotencyConflict("the job id is in use with other particulars: choose another")
     grants.owns_lease(caller, known.key_id)
-    return _shown(known)
+    return KnownJob(**structs.asdict(_shown(known)))
 
 
 def _next_status(job: JobRow, asked: str | None) -> str:

@@ -6,6 +6,7 @@ from tessera.limits import PAGE_BRIEFS_BYTES_MAX, SECOND_US
 from tessera.models import (
     NULL,
     AskCounts,
+    AskTask,
     Counts,
     Event,
     Events,
@@ -40,7 +41,7 @@ def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Q
     return Queues(queues=[shown(row) for row in tx.all("all_queues")])
 
 
-def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> TaskView:
+def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskTask) -> TaskView:
     """One task."""
     row = steps.known(tx, ask.task_id)
     grants.covers_queue(caller, steps.queue_of(tx, row).name)

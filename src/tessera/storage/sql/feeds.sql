@@ -22,7 +22,7 @@ order by cursor limit :limit;
 
 -- name: add_feed
 -- A feed with its first item to come.
-insert into feeds (name, head, updated_at) values (:name, 1, :now);
+insert into feeds (name, head, updated_at) values (:name, :head, :now);
 
 -- name: move_feed
 -- A feed's next cursor, if nobody was quicker.

@@ -61,9 +61,12 @@ select result, idempotency_key, serial, fencing_token, worker, ok, output, error
 from results where idempotency_key in (select value from json_each(:keys));
 
 -- name: insert_result
--- One submit's outcome.
-insert into results (idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state)
-values (:idempotency_key, :serial, :fencing_token, :worker, :ok, :output, :error, :sha256, :submitted_at, :state);
+-- One submit's outcome. Its number lies above the store's epoch, where every one before a restore lies.
+insert into results (result, idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at,
+                     state)
+values (1 + max(coalesce((select max(result) from results), 0),
+                coalesce((select value from meta where name = 'epoch'), 0)),
+        :idempotency_key, :serial, :fencing_token, :worker, :ok, :output, :error, :sha256, :submitted_at, :state);
 
 -- name: results_of
 -- row: ResultRow

@@ -56,12 +56,12 @@ from briefs where serial in (select value from json_each(:serials));
 select sha256 as value from briefs where serial = :serial;
 
 -- name: insert_task
--- A new task, ready or waiting.
+-- A new task, ready or waiting. Its tokens begin above the store's epoch, where every one before a restore lies.
 insert into tasks (task_id, queue, lane, state, priority, created_at, updated_at, due, not_before, parent, depth,
-                   dependencies, pending_deps, wait_reason, requeued_from)
+                   dependencies, pending_deps, wait_reason, requeued_from, fencing_token)
 values (:task_id, :queue, (select lane from lanes where queue = :queue and kind = :kind and effect = :effect),
         :state, :priority, :now, :now, :due, :not_before, :parent, :depth, :dependencies, :pending_deps,
-        :wait_reason, :requeued_from);
+        :wait_reason, :requeued_from, coalesce((select value from meta where name = 'epoch'), 0));
 
 -- name: insert_brief
 -- Its brief, kept apart from the hot row.

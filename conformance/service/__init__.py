@@ -1,0 +1,1 @@
+"""The tests that only a service can pass: what it answers over HTTP, and to whom."""

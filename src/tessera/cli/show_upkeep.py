@@ -1,0 +1,66 @@
+"""Views of a store as a whole: verified, backed up, restored, diagnosed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tessera import models
+from tessera.cli import layout
+from tessera.cli.text import visible
+
+LEVELS: Final = {"fine": "green", "note": "yellow", "act": "bold red"}
+
+
+def verified(answer: models.Verified) -> RenderableType:
+    """A line a check, then the first of what is wrong."""
+    rows = ((one.name, one.looked_at, one.wrong) for one in answer.checks)
+    table = layout.table("check, looked at, wrong", rows, none="Nothing was checked.")
+    if answer.ok:
+        return Group(table, Text("The store is sound.", "green"))
+    lines = (Text(visible(f"{one.check}: {one.thing} {one.says}")) for one in answer.findings)
+    return Group(table, Text("The store is NOT sound:", "bold red"), *lines)
+
+
+def backed_up(answer: models.BackedUp) -> RenderableType:
+    """Where it is and how far it goes."""
+    reach = (
+        "an empty log"
+        if answer.last_event_at is None
+        else f"event {answer.last_seq} of {answer.last_event_at}"
+    )
+    state = "verified" if answer.verified.ok else "NOT sound (tessera verify says what is wrong)"
+    return Text(visible(f"{answer.file}: {answer.bytes:,} bytes, {state}, up to {reach}."))
+
+
+def restored(answer: models.Restored) -> RenderableType:
+    """What was done, and what to look after now."""
+    epoch = answer.epoch
+    lines = [
+        f"{answer.store} is restored from {answer.file}, as of {epoch.last_event_at or 'its first moment'}.",
+        "What the store did after that is no longer in it.",
+        f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
+        f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",
+        f"{epoch.epoch}: tokens handed out before are refused, and no number comes again.",
+        f"{epoch.approvals_ended} unused approvals ended; {epoch.keys_revoked} keys were revoked again.",
+        "Look over the keys (tessera keys list): one that was revoked after the backup may count again.",
+        "Versions of records are counted on from the backup's: whoever read later ones reads them anew.",
+    ]
+    if answer.moved_aside:
+        lines.append(f"The damaged file that was there is now {answer.moved_aside}.")
+    return Text(visible("\n".join(lines)))
+
+
+def diagnosis(answer: models.Diagnosis) -> RenderableType:
+    """A line for each thing that was looked at, and what to do under those that need it."""
+    lines = []
+    for one in answer.advice:
+        lines.append(
+            Text.assemble((f"{one.level:<5}", LEVELS[one.level]), visible(f"{one.subject}: {one.says}"))
+        )
+        if one.do:
+            lines.append(Text(visible(f"      -> {one.do}")))
+    end = "Nothing needs you to act." if answer.ok else "Something needs you to act."
+    return Group(*lines, Text(end, "green" if answer.ok else "bold red"))

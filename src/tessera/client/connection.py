@@ -1,0 +1,58 @@
+"""What both clients tell httpx, and what they make of it when no answer comes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import httpx
+
+from tessera.client.wire import (
+    CONNECT_SECONDS,
+    IDLE_SECONDS,
+    NEVER_REACHED,
+    NO_ANSWER,
+    READ_SECONDS,
+    Sent,
+    Wire,
+)
+from tessera.errors import InvalidRequest, TesseraError, Unavailable
+
+CONNECTIONS_MAX: Final = 1_000  # waiting claims hold one each
+
+# Nothing of the request has left this machine when one of these is raised.
+_BEFORE_SENDING: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def limits() -> httpx.Limits:
+    """How many connections there may be, and how long an idle one is kept."""
+    return httpx.Limits(
+        max_connections=CONNECTIONS_MAX,
+        max_keepalive_connections=CONNECTIONS_MAX,
+        keepalive_expiry=IDLE_SECONDS,
+    )
+
+
+def timeout(sent: Sent) -> httpx.Timeout:
+    """How long each part of a request may take."""
+    return httpx.Timeout(READ_SECONDS + sent.waits_seconds, connect=CONNECT_SECONDS)
+
+
+def url_of(wire: Wire, sent: Sent) -> httpx.URL:
+    """The whole address of a request."""
+    url = httpx.URL(wire.url + sent.path)
+    return url.copy_merge_params(sent.query) if sent.query else url
+
+
+def failure(error: Exception) -> TesseraError:
+    """The refusal that stands for an answer that did not come. It names the kind of failure and no address:
+    what a caller does not know already may be nobody's to tell.
+    """
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        return InvalidRequest("the service's URL cannot be used")
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return Unavailable(
+            "the service's certificate is not trusted; SSL_CERT_FILE can name one", definite=True
+        )
+    if isinstance(error, _BEFORE_SENDING):
+        return Unavailable(f"{NEVER_REACHED} ({type(error).__name__})", definite=True)
+    return Unavailable(f"{NO_ANSWER} ({type(error).__name__})", definite=False)

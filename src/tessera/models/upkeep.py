@@ -1,0 +1,81 @@
+"""Looking a store over, copying it, bringing it back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tessera.models.base import Model
+
+
+class Check(Model, frozen=True):
+    """One kind of check: how many things it looked at, and how many were wrong."""
+
+    name: str
+    looked_at: int
+    wrong: int
+
+
+class Finding(Model, frozen=True):
+    """One thing that is wrong."""
+
+    check: str
+    thing: str
+    says: str
+
+
+class Verified(Model, frozen=True):
+    """What came of verifying a store: `checks` counts what is wrong, `findings` names the first of each."""
+
+    ok: bool
+    as_of: str
+    checks: list[Check]
+    findings: list[Finding]
+
+
+class BackedUp(Model, frozen=True):
+    """A backup that was made and checked: everything up to an event of the log."""
+
+    file: str
+    bytes: int
+    last_seq: int
+    last_event_at: str | None
+    verified: Verified
+
+
+class Epoch(Model, frozen=True):
+    """What a restore changed in the copy, so that nothing handed out since counts or comes again."""
+
+    epoch: int
+    restored_at: str
+    last_event_at: str | None
+    leases_ended: int
+    tokens_raised: int
+    keys_revoked: int
+    approvals_ended: int
+
+
+class Restored(Model, frozen=True):
+    """A store that was brought back from a backup. `moved_aside` names where a damaged one was put."""
+
+    store: str
+    file: str
+    replaced: bool
+    moved_aside: str | None
+    epoch: Epoch
+
+
+class Advice(Model, frozen=True):
+    """One thing that was looked at: whether it is fine, worth knowing, or needs somebody to act."""
+
+    subject: str
+    level: Literal["fine", "note", "act"]
+    says: str
+    do: str | None = None
+
+
+class Diagnosis(Model, frozen=True):
+    """What is wrong with a store, in plain words. `ok` is false when something needs somebody to act."""
+
+    ok: bool
+    store: str
+    advice: list[Advice]

@@ -1,0 +1,149 @@
+"""What the server's HTTP/1.1 protocol leaves open to the impolite: slow or endless headers, text that is no
+HTTP, a refused client that goes on sending, one that never reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from tessera.errors import InvalidRequest
+from tessera.limits import HEAD_BYTES_MAX, HEAD_SECONDS_MAX, LINGER_SECONDS, SECOND_US, WRITE_SECONDS_MAX
+from tessera.runtime import Runtime
+from tessera.service import answers
+
+
+class Connection(HttpToolsProtocol):
+    """One client. Whoever makes connections sets the class's `runtime`."""
+
+    runtime: ClassVar[Runtime]
+
+    def connection_made(self, transport: Any) -> None:
+        """The client is there. Until it has said what it wants, its time runs."""
+        super().connection_made(transport)
+        self._head_bytes = 0
+        self._in_head = True
+        self._since_us: int | None = self.runtime.elapsed_us()  # of the headers that are arriving
+        self._stuck_us: int | None = None  # since the client reads no more
+        self._lingering = False
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request, or of several."""
+        if self._lingering:
+            return  # thrown away
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._since_us is None:
+                self._since_us = self.runtime.elapsed_us()
+        super().data_received(data)
+        if self._in_head and self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
+            self.send_400_response(f"the headers are over the limit of {HEAD_BYTES_MAX} bytes")
+
+    def on_headers_complete(self) -> None:
+        """The parser's word that the headers are there."""
+        self._in_head = False
+        self._since_us = None
+        super().on_headers_complete()
+        words: Any = _Words(self, self.cycle)
+        self.cycle.transport = words
+        scope: Any = self.scope
+        scope["tessera.words"] = words
+
+    def on_message_complete(self) -> None:
+        """The parser's word that the request is there whole."""
+        super().on_message_complete()
+        self._in_head = True
+        self._head_bytes = 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, and close."""
+        problem = answers.refused(InvalidRequest(msg))
+        head = [STATUS_LINE[problem.status]]
+        length = (b"content-length", str(len(problem.body)).encode())
+        for name, value in [*problem.headers, length, (b"connection", b"close")]:
+            head += [name, b": ", value, b"\r\n"]
+        self.transport.write(b"".join([*head, b"\r\n", problem.body]))
+        self.linger()
+
+    def pause_writing(self) -> None:
+        """The client does not read what is sent to it."""
+        super().pause_writing()
+        self._stuck_us = self.runtime.elapsed_us()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        super().resume_writing()
+        self._stuck_us = None
+
+    def sweep(self, now_us: int) -> None:
+        """Drop a client that is too slow; called about once a second."""
+        if self._stuck_us is not None and now_us - self._stuck_us > WRITE_SECONDS_MAX * SECOND_US:
+            self.transport.abort()
+        elif self._since_us is not None and now_us - self._since_us > HEAD_SECONDS_MAX * SECOND_US:
+            self._since_us = None
+            if self._head_bytes:
+                self.send_400_response(f"the headers did not arrive within {HEAD_SECONDS_MAX} seconds")
+            else:
+                self.transport.close()
+
+    def linger(self) -> None:
+        """Say no more, but hear the client out for a moment: closed at once, the answer could be lost with
+        what it still sends.
+        """
+        if self._lingering or self.transport.is_closing():
+            return
+        if not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self._lingering = True
+        self.flow.resume_reading()
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
+
+class _Words:
+    """One response's way out, and the transport as it sees it. The service asks this beside ASGI's own
+    messages: one call for a whole answer costs a third of two messages.
+    """
+
+    __slots__ = ("_connection", "_cycle", "is_closing", "write")
+
+    def __init__(self, connection: Connection, cycle: RequestResponseCycle) -> None:
+        self._connection = connection
+        self._cycle = cycle
+        self.write = connection.transport.write
+        self.is_closing = connection.transport.is_closing
+
+    def unread(self) -> bool:
+        """Whether some of the request has not arrived."""
+        return self._cycle.more_body
+
+    def reply(self, status: int, headers: answers.Pairs, body: bytes) -> None:
+        """Send a whole answer, headers of ours alone. Without a client there is nothing to do."""
+        cycle = self._cycle
+        if cycle.disconnected:
+            return
+        text = [STATUS_LINE[status]]
+        for name, value in headers:
+            text += (name, b": ", value, b"\r\n")
+            if name == b"connection":
+                cycle.keep_alive = False
+        if not cycle.keep_alive and b"connection" not in dict(headers):
+            text.append(b"connection: close\r\n")
+        text.append(b"\r\n")
+        if cycle.scope["method"] != "HEAD":
+            text.append(body)
+        self.write(b"".join(text))
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.close()
+        cycle.on_response()
+
+    def close(self) -> None:
+        """Close; before the request has arrived whole, politely."""
+        if self._cycle.more_body:
+            self._connection.linger()
+        else:
+            self._connection.transport.close()

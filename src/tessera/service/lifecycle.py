@@ -1,0 +1,196 @@
+"""A service from its start to its end: the socket, the store, the reaper, the signals."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import uvicorn
+import uvloop
+from msgspec import Struct
+
+from tessera.errors import InvalidRequest, TesseraError
+from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, STOP_SECONDS_MAX
+from tessera.models import Nothing
+from tessera.rules.grants import OWNER
+from tessera.runtime import Runtime
+from tessera.service.connection import Connection
+from tessera.service.logs import RequestLog, set_up
+from tessera.service.service import Service
+from tessera.settings import Settings
+from tessera.storage.port import EngineOnLoop
+from tessera.surface import SURFACE
+
+log = logging.getLogger("tessera.service")
+BACKLOG: Final = 2_048
+LOOPBACK: Final = ("localhost", "127.", "::1")
+SWEEP_SECONDS: Final = 1.0
+
+
+class Tls(Struct, frozen=True):
+    """The files of a certificate and its key."""
+
+    certificate: str
+    key: str
+
+
+def serve(
+    open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop],
+    settings: Settings,
+    runtime: Runtime,
+    started: Callable[[str], None],
+    tls: Tls | None = None,
+    insecure: bool = False,
+) -> None:
+    """Serve until SIGTERM or SIGINT; `started` is called with the URL once it answers. Refuses, before it
+    opens anything, an address that others can reach when nothing protects it.
+    """
+    _refuse_unprotected(settings, tls, insecure)
+    set_up(sys.stderr, runtime, settings.log == "json")
+    uvloop.run(_Serving(open_engine, settings, runtime, started, tls).run())
+
+
+def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> None:
+    local = settings.host.startswith(LOOPBACK)
+    if not (local or tls is not None or settings.edge_secret or insecure):
+        raise InvalidRequest(
+            f"{settings.host} is an address that others can reach: give --tls-cert and --tls-key, set "
+            "TESSERA_EDGE_SECRET, or say --insecure"
+        )
+
+
+class _Server(uvicorn.Server):
+    """The HTTP server without its own signals and its own idea of an end; both are below."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Serving:
+    """One run."""
+
+    def __init__(
+        self, open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop], settings: Settings,
+        runtime: Runtime, started: Callable[[str], None], tls: Tls | None,
+    ) -> None:  # fmt: skip
+        self._open_engine = open_engine
+        self._settings = settings
+        self._runtime = runtime
+        self._started = started
+        self._tls = tls
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until told to stop; then refuse new claims, finish what is in flight, close the store."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        listener = _listener(self._settings)
+        engine = self._open_engine(loop)
+        requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
+        service = Service(engine, self._settings, self._runtime, requests)
+        server = _Server(self._config(service))
+        beside = [loop.create_task(act) for act in (self._reap(engine), self._sweep(server))]
+        serving = loop.create_task(server.serve(sockets=[listener]))
+        try:
+            await self._until_started(server, serving)
+            self._started(self._url(listener))
+            await asyncio.wait(
+                (serving, loop.create_task(self._stop.wait())), return_when=asyncio.FIRST_COMPLETED
+            )
+            await self._drain(service, server)
+            server.should_exit = True
+            await serving
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            engine.close()
+            await asyncio.sleep(0)  # the last answers of the store are on their way
+            requests.flush()
+
+    def _config(self, service: Service) -> uvicorn.Config:
+        Connection.runtime = self._runtime
+        files: dict[str, Any] = {}
+        if self._tls is not None:
+            files = dict(ssl_certfile=self._tls.certificate, ssl_keyfile=self._tls.key)
+        return uvicorn.Config(
+            service, loop="none", http=Connection, ws="none", lifespan="off", log_config=None,
+            access_log=False, proxy_headers=False, server_header=False, date_header=False, backlog=BACKLOG,
+            timeout_keep_alive=IDLE_SECONDS_MAX, timeout_graceful_shutdown=STOP_SECONDS_MAX, workers=1,
+            **files,
+        )  # fmt: skip
+
+    async def _until_started(self, server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.005)
+        if serving.done():
+            serving.result()
+
+    def _url(self, listener: socket.socket) -> str:
+        host, port = listener.getsockname()[:2]
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    async def _drain(self, service: Service, server: uvicorn.Server) -> None:
+        """For a moment open connections are still answered, each for the last time: a client that was about
+        to send learns that from an answer rather than from a reset.
+        """
+        service.stop()
+        for listener in server.servers:
+            listener.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.02)
+
+    async def _reap(self, engine: EngineOnLoop) -> None:
+        """Settle what has fallen due, again and again; what goes wrong once may go right the next time."""
+        run = SURFACE["reap"].run()
+        await self._every(self._settings.reap_seconds, lambda: engine.submit(run, OWNER, Nothing()))
+
+    async def _sweep(self, server: uvicorn.Server) -> None:
+        async def sweep() -> None:
+            now_us = self._runtime.elapsed_us()
+            for connection in list(server.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.sweep(now_us)
+
+        await self._every(SWEEP_SECONDS, sweep)
+
+    async def _every(self, seconds: float, act: Callable[[], Awaitable[Any]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await act()
+            except TesseraError as refusal:
+                log.warning("not this time: %s: %s", refusal.code, refusal.detail)
+            except Exception:
+                log.exception("not this time")
+
+
+def _listener(settings: Settings) -> socket.socket:
+    """A socket on the address, not yet answering. Refuses one that cannot be had with `unavailable`."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, proto)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise InvalidRequest(f"{settings.host}:{settings.port} cannot be served: {reason}") from error
+    return listener

@@ -1,0 +1,60 @@
+"""What the environment says of a service. (Contract §5.)"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tessera.errors import InvalidRequest
+from tessera.limits import LABEL_CHARS_MAX
+
+_ECHO = re.compile(r"^Invalid enum value .*")
+_PREFIX = "TESSERA_"
+_ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
+
+Origin = Annotated[str, Meta(pattern=_ORIGIN)]
+
+
+class Settings(Struct, frozen=True):
+    """Every setting of the service. What is left out of the environment, or empty there, has its default."""
+
+    store: str = "tessera.db"
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8787  # 0: whichever is free
+    edge_secret: Annotated[str, Meta(min_length=8, max_length=LABEL_CHARS_MAX)] | None = None
+    cors_origins: tuple[Origin, ...] = ()
+    reap_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 5.0
+    claims_per_minute: Annotated[int, Meta(ge=1)] | None = None  # of one key; None: no quota
+    max_pending_claims: Annotated[int, Meta(ge=1, le=1_000_000)] = (
+        10_000  # waiting for work or for their turn
+    )
+    claim_deadline_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 10.0  # for a claim's turn
+    log: Literal["text", "json"] = "text"
+
+
+def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
+    """The settings of an environment; those `given` (not None) count more. A wrong value is refused with
+    `invalid_request`, in one line that names its variable and does not repeat it.
+    """
+    fields: dict[str, Any] = {}
+    for name in Settings.__struct_fields__:
+        text = environ.get(f"{_PREFIX}{name.upper()}")
+        if text:
+            fields[name] = _origins(text) if name == "cors_origins" else text
+        if given.get(name) is not None:
+            fields[name] = given[name]
+    for name, value in fields.items():
+        try:
+            msgspec.convert({name: value}, Settings, strict=False)
+        except msgspec.ValidationError as error:
+            reason = _ECHO.sub("Not one of the allowed values", str(error).split(" - at ")[0])
+            raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
+    return msgspec.convert(fields, Settings, strict=False)
+
+
+def _origins(text: str) -> list[str]:
+    return [origin.strip() for origin in text.split(",") if origin.strip()]
