@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux check format docs suite suite-stub lock-suite bench soak clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,10 +12,14 @@ help:  ## this list
 demo: .venv/base  ## a small swarm studies Python's standard library: about a minute, then a report
 	$(BIN)/python -m examples.stdlib_swarm
 
-test: check  ## everything that must hold, in its short form
+test: check tmux  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
+
+tmux:
+	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y tmux > /dev/null; } \
+		|| { echo "the wake tests need tmux: install it (apt-get install tmux, brew install tmux)"; exit 1; }
 
 check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff format --check --quiet .
@@ -47,10 +51,11 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
-	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages
+	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis

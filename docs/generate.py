@@ -20,6 +20,7 @@ from tessera.messages.errors import KINDS as MAIL_ERRORS
 from tessera.names import EVENT_TYPES
 from tessera.surface import SURFACE, Row
 from tessera.verbs.define_queue import DEFAULTS, define_queue
+from tessera.wake import states as wakes
 
 HERE = Path(__file__).parent
 FORMS = {
@@ -46,7 +47,7 @@ def pages() -> dict[Path, str]:
 
 
 def _states() -> str:
-    return _task_states() + _publication_states()
+    return _task_states() + _publication_states() + _wake_states()
 
 
 def _task_states() -> str:
@@ -82,6 +83,22 @@ def _task_states() -> str:
             "",
         ]
     )
+
+
+def _wake_states() -> str:
+    """The two tables of the wake room."""
+    parts = [""]
+    for title, table in (("A wake's delivery", wakes.DELIVERY), ("An endpoint", wakes.ENDPOINT)):
+        rows = [
+            (f"`{before}`" if before else "(new)", f"`{after}`", _listed(events))
+            for (before, after), events in table.items()
+        ]
+        parts += [f"## {title}", "", _table(("From", "To", "Event"), rows), ""]
+    return "\n".join(parts)
+
+
+def _listed(events: frozenset[str]) -> str:
+    return ", ".join(f"`{event}`" for event in sorted(events))
 
 
 def _publication_states() -> str:

@@ -14,6 +14,9 @@ from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
+WITHOUT_JSON = {"tessera work", "tessera serve"} | {
+    f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")
+}
 
 
 def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:
@@ -87,15 +90,17 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
-    """Every command takes `--store`, those of mail `--catalog`; all that print data take `--json`: all but
-    the worker and the service.
+    """Every command takes `--store`, those of mail `--catalog`, those of wakes `--socket`; all that print
+    data take `--json`: all but those that run until they are stopped.
     """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
-    assert ("--catalog" if path.startswith("tessera message ") else "--store") in names
-    assert ("--json" in names) == (path not in ("tessera work", "tessera serve"))
+    room = " ".join(path.split()[:2])
+    if path != "tessera wake serve":
+        assert {"tessera message": "--catalog", "tessera wake": "--socket"}.get(room, "--store") in names
+    assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 
 def test_main_help_lists_every_command(cli) -> None:

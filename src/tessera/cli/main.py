@@ -59,6 +59,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Messages": {
         "message": ("message", "Send, read and verify mail between agents."),
     },
+    "Terminals": {
+        "wake": ("wake", "Wake agents in their terminals, and learn whether they have it."),
+    },
     "Keys": {
         "keys": ("keys", "Issue, list and revoke keys."),
         "approvals": ("keys", "Approve a key that may hold the `public` effect class."),

@@ -9,10 +9,11 @@ A remembered statement is answered from memory until one of the named statements
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from types import ModuleType
 
 from tessera import rows, rows_blobs, rows_records, rows_upkeep
 
@@ -20,15 +21,12 @@ SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
-_ROWS: dict[str, type[rows.Row]] = {
-    name: struct
-    for module in (rows, rows_blobs, rows_records, rows_upkeep)
-    for name, struct in vars(module).items()
-    if isinstance(struct, type) and issubclass(struct, rows.Row)
-}
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
+HOUSE_ROWS = (rows, rows_blobs, rows_records, rows_upkeep)
+
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
+Structs = Mapping[str, type[rows.Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +41,11 @@ class Statement:
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
 
 
-def load(folder: Path = SQL, dialect: str | None = None) -> dict[str, Statement]:
-    """Every statement by name. A name used twice, or a dialect's statement that replaces nothing, refuses to
-    load.
+def load(
+    folder: Path = SQL, dialect: str | None = None, modules: tuple[ModuleType, ...] = HOUSE_ROWS
+) -> dict[str, Statement]:
+    """Every statement by name; `modules` have the structs of their rows. A name used twice, or a dialect's
+    statement that replaces nothing, refuses to load.
     """
     blocks = _blocks(folder)
     if dialect is not None:
@@ -53,7 +53,13 @@ def load(folder: Path = SQL, dialect: str | None = None) -> dict[str, Statement]
         if unknown := replacements.keys() - blocks.keys():
             raise ValueError(f"{dialect} replaces statements that do not exist: {sorted(unknown)}")
         blocks |= replacements
-    return {name: _statement(name, text) for name, text in blocks.items()}
+    structs = {
+        name: struct
+        for module in modules
+        for name, struct in vars(module).items()
+        if isinstance(struct, type) and issubclass(struct, rows.Row)
+    }
+    return {name: _statement(name, text, structs) for name, text in blocks.items()}
 
 
 def _blocks(folder: Path) -> dict[str, str]:
@@ -67,7 +73,7 @@ def _blocks(folder: Path) -> dict[str, str]:
     return blocks
 
 
-def _statement(name: str, text: str) -> Statement:
+def _statement(name: str, text: str, structs: Structs) -> Statement:
     row, remembered = _ROW.search(text), _REMEMBERED.search(text)
     lines = (line.strip() for line in text.splitlines() if line and not line.startswith("--"))
     sql = " ".join(lines).rstrip("; ")
@@ -78,7 +84,7 @@ def _statement(name: str, text: str) -> Statement:
         text=_PARAMETER.sub(lambda found: places[found[1]], sql),
         params=params,
         bind=_binder(params),
-        row=_ROWS[row[1]] if row else None,
+        row=structs[row[1]] if row else None,
         remembered_until=tuple(one.strip() for one in remembered[1].split(",")) if remembered else (),
     )
 

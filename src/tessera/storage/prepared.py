@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -86,13 +86,16 @@ class Remembered(Prepared):
         return found
 
 
-def prepare(connection: apsw.Connection, cursor: apsw.Cursor, *, remember: bool) -> dict[str, Prepared]:
-    """Compile every statement, so that a wrong one refuses to start, and wire what forgets what. All run on
-    one cursor: each use resets the last, at half the cost of a new one. A connection that does not see every
-    write must not remember.
+def prepare(
+    connection: apsw.Connection, cursor: apsw.Cursor, *, remember: bool,
+    statements: Mapping[str, Statement] | None = None,
+) -> dict[str, Prepared]:  # fmt: skip
+    """Compile every statement of a catalogue, by default the store's, so that a wrong one refuses to
+    start, and wire what forgets what. All run on one cursor: each use resets the last, at half the cost
+    of a new one. A connection that does not see every write must not remember.
     """
     prepared: dict[str, Prepared] = {}
-    for name, statement in catalogue.load().items():
+    for name, statement in (catalogue.load() if statements is None else statements).items():
         _refuse_other_columns(connection, statement)
         kind = Remembered if remember and statement.remembered_until else Prepared
         prepared[name] = kind(statement, connection, cursor)
