@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 @click.option("--subject", metavar="TEXT", help="What it is about, one line.")
 @click.option("--in-reply-to", metavar="FILENAME", help="The message that it answers.")
 @click.option("--tags", metavar="A,B", help="Tags, with commas between.")
+@click.option("--wake", is_flag=True, help="Also wake the recipient: the endpoint that has its name.")
 @options.idempotency_key
 @options.acting
 @options.prints
 @options.takes_catalog
 def send(
     mail: Mail, say: Any, as_: str | None, to: str | None, to_id: str | None, message: str | None,
-    tags: str | None, **draft: Any,
+    tags: str | None, wake: bool, **draft: Any,
 ) -> None:  # fmt: skip
     """Send a message. Prints its filename once the recipient has it and the ledger says so.
+
+    With --wake, `tessera wake` rings the recipient too; if it cannot, the message is sent all the same.
 
     \b
     Example:
@@ -38,8 +41,13 @@ def send(
         raise click.UsageError("give either TO or --to-id", click.get_current_context())
     recipient = to if to is not None else options.agent_id(str(to_id))
     listed = [tag.strip() for tag in (tags or "").split(",") if tag.strip()]
-    filename = mail.send(options.actor(as_), recipient, options.body_text(message), tags=listed, **draft)
+    actor = options.actor(as_)
+    filename = mail.send(actor, recipient, options.body_text(message), tags=listed, **draft)
     say({"filename": filename}, filename)
+    if wake:
+        from tessera.cli.message_wake import ring
+
+        ring(mail.shown(recipient), mail.shown(actor), filename, draft["subject"])
 
 
 @click.command()
