@@ -64,16 +64,18 @@ def test_cut_anywhere(
         cut(before, notes[:place], tmp_path / "left", chance)
 
 
+@pytest.mark.parametrize("is_first", [False, True])
 def test_cut_after_a_death(
-    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     """A process dies before it could sync what it wrote, the next one goes on from it, and the power goes:
     what the second built on is as durable as what it built.
     """
-    mail.send(ALICE, BOB, "the first makes the folders")
+    if not is_first:
+        mail.send(ALICE, BOB, "the first makes the folders")
     before, chance = tmp_path / "before", random.Random(11)
     shutil.copytree(catalog, before)
-    for nth in range(1, 200, 1 if LONG else 3):
+    for nth in range(1, 200, 1 if LONG or is_first else 3):
         dying, living = Noted(nth), Noted()
         for noted in (dying, living):
             notes_of(noted, catalog, monkeypatch)
