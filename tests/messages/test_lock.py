@@ -7,14 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from messages.ground import ALICE, BOB, Sent
+from messages.noted import Noted
 from tessera import messages
 from tessera.errors import Unavailable
-from tessera.messages import Mail
+from tessera.messages import Mail, disk
 from tessera.messages.wire import Since
 from tessera.runtime import real_runtime
 
@@ -109,6 +111,40 @@ def test_a_lock_that_was_replaced_counts_as_the_new_one(mail: Mail, alice: Sent,
 
     assert mail.send(ALICE, BOB, "two")
     assert (alice.path / ".lock").exists()
+
+
+class Meanwhile(Noted):
+    """A disk on which something happens right after a ledger's head was opened for the first time."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__()
+        self.act: Callable[[], object] | None = act
+
+    def open(self, name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        fd = super().open(name, flags, mode, dir_fd=dir_fd)
+        if name == "index.json" and self.act is not None:
+            act, self.act = self.act, None
+            act()
+        return fd
+
+
+def test_a_writer_that_comes_while_nobody_holds_the_lock(
+    mail: Mail, alice: Sent, catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that began without a lock meets a writer's new row, and reads again under the lock."""
+    mail.send(ALICE, BOB, "one")
+    os.unlink(alice.path / ".lock")
+
+    def second() -> None:
+        with messages.open(catalog) as writer:
+            writer.send(ALICE, BOB, "two")
+
+    monkeypatch.setattr(disk, "os", Meanwhile(second))
+    with messages.open(catalog) as reader:
+        answer = reader.sent(ALICE)
+
+    assert isinstance(answer.coverage, Since)
+    assert len(answer.messages) == 2
 
 
 def test_a_ledger_without_lock_is_read_without_one(mail: Mail, alice: Sent) -> None:
