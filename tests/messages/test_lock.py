@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tessera.errors import Unavailable
 from tessera.messages import Mail, disk
 from tessera.messages.wire import Since
 from tessera.runtime import real_runtime
+from tessera.testing import World
 
 HOLDER = """
 import fcntl, os, sys, signal
@@ -111,6 +113,31 @@ def test_a_lock_that_was_replaced_counts_as_the_new_one(mail: Mail, alice: Sent,
 
     assert mail.send(ALICE, BOB, "two")
     assert (alice.path / ".lock").exists()
+
+
+def test_a_lock_that_is_replaced_during_the_wait(
+    mail: Mail, alice: Sent, catalog: Path, world: World, hold
+) -> None:
+    """The file somebody waits for is put aside, and another process holds the new one: that counts."""
+    mail.send(ALICE, BOB, "one")
+    path = alice.path / ".lock"
+    first = hold(path, fcntl.LOCK_EX)
+    second = []
+
+    def sleep(seconds: float) -> None:
+        if not second:
+            path.unlink()
+            path.touch()
+            second.append(hold(path, fcntl.LOCK_EX))
+            first.kill()
+            first.wait()
+        world.pass_seconds(seconds)
+
+    runtime = replace(world.runtime(), sleep=sleep)
+    with messages.open(catalog, runtime=runtime) as waiting, pytest.raises(Unavailable) as refusal:
+        waiting.send(ALICE, BOB, "two")
+
+    assert f"process {second[0].pid} holds" in refusal.value.detail
 
 
 class Meanwhile(Noted):
