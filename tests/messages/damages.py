@@ -62,6 +62,16 @@ def foreign_receipt(sent: Sent, **changes: object) -> None:
     sent.put(f"keys/{sha(canonical([value['to'], value['key']]))}.json", value)
 
 
+def repeated_key(sent: Sent) -> None:
+    """A row more under a key that another row has already, tied in by a whole node."""
+    record = {**load(row(sent, 1)), "filename": OTHER, "ts": 1800000009999}
+    sent.put(f"messages/{OTHER}.json", record)
+    head = sent.head()
+    node = {"version": 1, "ordinal": head["count"] + 1, "previous": head["tip"], "filename": OTHER,
+            "rowDigest": sha(canonical(record))}  # fmt: skip
+    sent.put_head(count=head["count"] + 1, tip=sent.put_node(node))
+
+
 def pend(sent: Sent, place: int, active: bool = False, **changes: object) -> None:
     """A pending record made of a row, under its true digest, with its pointer or without."""
     record = {**load(row(sent, place)), **changes}
@@ -140,6 +150,7 @@ NODES: dict[str, tuple[Damage, str]] = {
 }  # fmt: skip
 KEYS: dict[str, tuple[Damage, str]] = {
     "missing": (lambda s: receipt(s).unlink(), "is missing its idempotency receipt"),
+    "for two rows": (repeated_key, f"is missing its idempotency receipt: {OTHER}"),
     "extra": (foreign_receipt, "unexplained sent idempotency receipt"),
     "for another row": (lambda s: edited(receipt(s), recordDigest="0" * 64), "differs from committed row"),
     "for another file": (lambda s: edited(receipt(s), filename=OTHER), "differs from committed row"),

@@ -55,10 +55,13 @@ class Noted:
     def __init__(self, dies_at: int = 0) -> None:
         self.notes: list[tuple[Any, ...]] = []
         self.left = dies_at
+        self.renamed_at = 0  # which change the last renaming was
+        self._changes = 0
         self._paths: dict[int, str] = {}
 
     def _live(self) -> None:
         self.left -= 1
+        self._changes += 1
         if self.left == 0:
             raise Death
 
@@ -95,6 +98,7 @@ class Noted:
     def rename(self, src: str, dst: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         self._live()
         os.rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        self.renamed_at = self._changes
         self.notes.append(("rename", self._at(src, src_dir_fd), self._at(dst, dst_dir_fd)))
 
     def unlink(self, name: str, *, dir_fd: int) -> None:

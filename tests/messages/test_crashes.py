@@ -7,15 +7,17 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from messages.ground import ALICE, BOB, Sent, run
-from messages.noted import Death
+from messages.noted import Death, Noted
 from tessera import messages
-from tessera.messages import Mail
+from tessera.messages import Mail, disk
 from tessera.messages.wire import Partial, Since, Unavailable
 from tessera.runtime import Runtime, real_runtime
 from tessera.states import PUBLICATION
@@ -139,6 +141,37 @@ def test_recovery_does_not_bring_back_what_was_archived(mail: Mail, bob: Sent, w
     assert mail.send(ALICE, BOB, "hello", idempotency_key="k") == filename
     assert bob.inbox() == []
     assert bob.box("archive", filename).exists()
+
+
+class ArchivingMeanwhile(Noted):
+    """A disk on which the recipient archives the message just before the sender delivers it again."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.act = act
+
+    def link(self, src: str, dst: str, **options: Any) -> None:
+        if self._at(dst, options["dst_dir_fd"]).endswith(f"inbox/{dst}"):
+            self.act()
+        super().link(src, dst, **options)
+
+
+def test_recovery_and_archiving_at_once(
+    mail: Mail, bob: Sent, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recipient archives between the sender's look and its delivery: the new copy goes again."""
+    dying = mortal(world, "message.recipient")
+    with messages.open(mail.catalog.path, runtime=dying) as one, pytest.raises(Death):
+        one.send(ALICE, BOB, "hello", idempotency_key="k")
+    (name,) = bob.inbox()
+    racing = ArchivingMeanwhile(lambda: bob.box("inbox", name).rename(bob.box("archive", name)))
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "os", racing)
+        with messages.open(mail.catalog.path) as later:
+            assert later.send(ALICE, BOB, "hello", idempotency_key="k") == name
+
+    assert bob.inbox() == []
+    assert bob.box("archive", name).exists()
 
 
 def test_recovery_with_a_row_does_not_deliver_again(mail: Mail, bob: Sent, world: World) -> None:

@@ -7,16 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from messages.ground import ALICE, BOB, Sent
+from messages.noted import Noted
 from tessera import messages
 from tessera.errors import Unavailable
-from tessera.messages import Mail
+from tessera.messages import Mail, disk
 from tessera.messages.wire import Since
 from tessera.runtime import real_runtime
+from tessera.testing import World
 
 HOLDER = """
 import fcntl, os, sys, signal
@@ -109,6 +113,65 @@ def test_a_lock_that_was_replaced_counts_as_the_new_one(mail: Mail, alice: Sent,
 
     assert mail.send(ALICE, BOB, "two")
     assert (alice.path / ".lock").exists()
+
+
+def test_a_lock_that_is_replaced_during_the_wait(
+    mail: Mail, alice: Sent, catalog: Path, world: World, hold
+) -> None:
+    """The file somebody waits for is put aside, and another process holds the new one: that counts."""
+    mail.send(ALICE, BOB, "one")
+    path = alice.path / ".lock"
+    first = hold(path, fcntl.LOCK_EX)
+    second = []
+
+    def sleep(seconds: float) -> None:
+        if not second:
+            path.unlink()
+            path.touch()
+            second.append(hold(path, fcntl.LOCK_EX))
+            first.kill()
+            first.wait()
+        world.pass_seconds(seconds)
+
+    runtime = replace(world.runtime(), sleep=sleep)
+    with messages.open(catalog, runtime=runtime) as waiting, pytest.raises(Unavailable) as refusal:
+        waiting.send(ALICE, BOB, "two")
+
+    assert f"process {second[0].pid} holds" in refusal.value.detail
+
+
+class Meanwhile(Noted):
+    """A disk on which something happens right after a ledger's head was opened for the first time."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__()
+        self.act: Callable[[], object] | None = act
+
+    def open(self, name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        fd = super().open(name, flags, mode, dir_fd=dir_fd)
+        if name == "index.json" and self.act is not None:
+            act, self.act = self.act, None
+            act()
+        return fd
+
+
+def test_a_writer_that_comes_while_nobody_holds_the_lock(
+    mail: Mail, alice: Sent, catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that began without a lock meets a writer's new row, and reads again under the lock."""
+    mail.send(ALICE, BOB, "one")
+    os.unlink(alice.path / ".lock")
+
+    def second() -> None:
+        with messages.open(catalog) as writer:
+            writer.send(ALICE, BOB, "two")
+
+    monkeypatch.setattr(disk, "os", Meanwhile(second))
+    with messages.open(catalog) as reader:
+        answer = reader.sent(ALICE)
+
+    assert isinstance(answer.coverage, Since)
+    assert len(answer.messages) == 2
 
 
 def test_a_ledger_without_lock_is_read_without_one(mail: Mail, alice: Sent) -> None:

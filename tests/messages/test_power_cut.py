@@ -64,22 +64,21 @@ def test_cut_anywhere(
         cut(before, notes[:place], tmp_path / "left", chance)
 
 
+@pytest.mark.parametrize("is_first", [False, True])
 def test_cut_after_a_death(
-    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     """A process dies before it could sync what it wrote, the next one goes on from it, and the power goes:
     what the second built on is as durable as what it built.
     """
-    mail.send(ALICE, BOB, "the first makes the folders")
+    if not is_first:
+        mail.send(ALICE, BOB, "the first makes the folders")
     before, chance = tmp_path / "before", random.Random(11)
     shutil.copytree(catalog, before)
-    for nth in range(1, 200, 1 if LONG else 3):
+    for nth in range(1, 200, 1 if LONG or is_first else 3):
         dying, living = Noted(nth), Noted()
         for noted in (dying, living):
-            with monkeypatch.context() as patch, suppress(Death):
-                patch.setattr(disk, "os", noted)
-                with messages.open(catalog) as observed:
-                    noted.notes.append(("answer", observed.send(ALICE, BOB, "hello", idempotency_key="k")))
+            notes_of(noted, catalog, monkeypatch)
         if dying.left > 0:
             break
         notes = [tuple(rebased(part, catalog, before) for part in note)
@@ -89,6 +88,35 @@ def test_cut_after_a_death(
         shutil.rmtree(catalog)
         shutil.copytree(before, catalog)
     assert nth > 40
+
+
+def test_cut_after_a_death_at_the_head(
+    mail: Mail, catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies between the head's new name and its sync: cleaning up begins with that sync."""
+    mail.send(ALICE, BOB, "the first makes the folders")
+    before, chance = tmp_path / "before", random.Random(13)
+    shutil.copytree(catalog, before)
+    rehearsal = Noted()
+    notes_of(rehearsal, catalog, monkeypatch)
+    shutil.rmtree(catalog)
+    shutil.copytree(before, catalog)
+    dying, living = Noted(rehearsal.renamed_at + 1), Noted()
+    for noted in (dying, living):
+        notes_of(noted, catalog, monkeypatch)
+    assert dying.notes[-1][0] == "rename"
+    notes = [tuple(rebased(part, catalog, before) for part in note) for note in dying.notes + living.notes]
+    for place in range(len(dying.notes), len(notes) + 1):
+        for _ in range(4):
+            cut(before, notes[:place], tmp_path / "left", chance)
+
+
+def notes_of(noted: Noted, catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a keyed send does to the disk, up to its end or its death."""
+    with monkeypatch.context() as patch, suppress(Death):
+        patch.setattr(disk, "os", noted)
+        with messages.open(catalog) as observed:
+            noted.notes.append(("answer", observed.send(ALICE, BOB, "hello", idempotency_key="k")))
 
 
 def test_cut_while_a_catalog_begins(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

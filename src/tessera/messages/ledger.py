@@ -59,11 +59,11 @@ class Ledger:
     ) -> None:
         self._stack.close()
 
-    def make(self, *, sync: bool = False) -> None:
+    def make(self) -> None:
         """Make what is missing of the folders. Raises OSError."""
         for name in (PENDING, MESSAGES, COMMITS, KEYS):
             if name not in self._open:
-                self._open[name] = self._stack.enter_context(self.sent.make_sub(name, sync=sync))
+                self._open[name] = self._stack.enter_context(self.sent.make_sub(name))
 
     def folder(self, name: str) -> Folder | None:
         """One of the folders, or None while nobody has made it. Raises OSError."""

@@ -37,12 +37,11 @@ def open_coverage(ledger: Ledger, runtime: Runtime) -> Index:
 
     Raises `LedgerDamaged` for state without a head, or a head whose newest node or row is not whole; OSError.
     """
+    ledger.make()
     index = ledger.index()
     if index is not None:
-        ledger.make()
         ledger.tip(index)
         return index
-    ledger.make(sync=True)
     if ledger.intent().open or any(ledger.names(name) for name in (MESSAGES, COMMITS, KEYS)):
         raise LedgerDamaged(f"sender state exists without a sent head: {ledger.sent.path}")
     index = Index(1, runtime.now_us() // 1_000, 0, None)

@@ -66,13 +66,10 @@ def _read_home(catalog: Catalog, home: Folder) -> History:
         for _ in range(_TRIES):
             with lock.shared(sent, catalog.runtime) as held, Ledger(sent) as ledger:
                 try:
-                    history = walk(ledger)
+                    return walk(ledger)
                 except LedgerDamaged:
                     if held or not sent.has(lock.NAME):
-                        raise
-                    continue  # a writer made the lock meanwhile, and what was seen is half of its work
-            if held or not sent.has(lock.NAME):
-                return history
+                        raise  # else a writer made the lock meanwhile, and what was seen is half of its work
     raise LedgerDamaged(f"{sent.where(lock.NAME)} comes and goes")
 
 
