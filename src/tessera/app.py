@@ -73,19 +73,19 @@ def restore(
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
     """
-    path = _path(_url(url))
+    path = _file(url)
     runtime = runtime or real_runtime()
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
-    return diagnosis.doctor(_path(_url(url)), runtime or real_runtime())
+    return diagnosis.doctor(_file(url), runtime or real_runtime())
 
 
 def existing(url: str | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
-    upkeep.existing(_path(_url(url)))
+    upkeep.existing(_file(url))
 
 
 class DirectDoor:
@@ -166,6 +166,13 @@ def _is_empty(answer: Any) -> bool:
 
 def _url(given: str | None) -> str:
     return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
+
+
+def _file(url: str | None) -> str:
+    """The path of a store on this machine, for what is done to its file."""
+    if _url(url).startswith(("http://", "https://")):
+        raise InvalidRequest("this is done on the store's own machine: name its file")
+    return _path(_url(url))
 
 
 def _path(url: str) -> str:

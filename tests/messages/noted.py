@@ -40,14 +40,16 @@ class Failing:
                 if self._left == 0 or (self._left < 0 and self._lasting):
                     self.failed.append(name)
                     raise OSError(self._errno, os.strerror(self._errno))
+            if name == "fsync":  # the real disk is not what fails here
+                return None
             return real(*args, **options)
 
         return call
 
 
 class Noted:
-    """`os`, with a note of every change: what, at which path, with which bytes. It may end the process that
-    it serves instead of the nth change.
+    """`os`, with a note of every change: what, at which path, with which bytes. A sync is a note. It may
+    end the process that it serves instead of the nth change.
     """
 
     def __init__(self, dies_at: int = 0) -> None:
@@ -83,7 +85,6 @@ class Noted:
 
     def fsync(self, fd: int) -> None:
         self._live()
-        os.fsync(fd)
         self.notes.append(("fsync", self._paths[fd]))
 
     def link(self, src: str, dst: str, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool) -> None:
@@ -101,9 +102,9 @@ class Noted:
         os.unlink(name, dir_fd=dir_fd)
         self.notes.append(("unlink", self._at(name, dir_fd)))
 
-    def mkdir(self, name: str, *, dir_fd: int) -> None:
+    def mkdir(self, name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         self._live()
-        os.mkdir(name, dir_fd=dir_fd)
+        os.mkdir(name, mode, dir_fd=dir_fd)
         self.notes.append(("mkdir", self._at(name, dir_fd)))
 
 

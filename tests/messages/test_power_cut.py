@@ -23,6 +23,12 @@ LONG = "TESSERA_LONG" in os.environ
 CUTS = 1_000 if LONG else 60
 
 
+@pytest.fixture(autouse=True)
+def _no_real_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The power is cut in the story alone: nothing here waits for the real disk."""
+    monkeypatch.setattr(disk, "os", Noted())
+
+
 def story(mail: Mail, world: World, noted: Noted) -> None:
     """Four sends, one of them a process that died first, an archiving, and what each was told."""
 
@@ -67,7 +73,7 @@ def test_cut_after_a_death(
     mail.send(ALICE, BOB, "the first makes the folders")
     before, chance = tmp_path / "before", random.Random(11)
     shutil.copytree(catalog, before)
-    for nth in range(1, 200):
+    for nth in range(1, 200, 1 if LONG else 3):
         dying, living = Noted(nth), Noted()
         for noted in (dying, living):
             with monkeypatch.context() as patch, suppress(Death):
@@ -83,6 +89,37 @@ def test_cut_after_a_death(
         shutil.rmtree(catalog)
         shutil.copytree(before, catalog)
     assert nth > 40
+
+
+def test_cut_while_a_catalog_begins(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From no catalog at all: an agent that was answered for is there after a cut, and so is its mail."""
+    live, before = tmp_path / "live", tmp_path / "before"
+    live.mkdir()
+    before.mkdir()
+    noted = Noted()
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "os", noted)
+        with messages.open(live / "state" / "catalog", runtime=world.runtime()) as mail:
+            for address in (ALICE, BOB):
+                noted.notes.append(("answer", mail.add_agent(address).agent.known_id))
+            noted.notes.append(("answer", mail.send(ALICE, BOB, "hello")))
+    notes = [tuple(rebased(part, live, before) for part in note) for note in noted.notes]
+    chance = random.Random(3)
+    for place in range(len(notes) + 1):
+        power = Disk(before)
+        for note in notes[:place]:
+            if note[0] != "answer":
+                power.play(note)
+        power.leave(tmp_path / "left", chance)
+        answered = [note[1] for note in notes[:place] if note[0] == "answer"]
+        with messages.open(tmp_path / "left" / "state" / "catalog") as mail:
+            for agent in answered[:2]:
+                assert mail.find(messages.AgentId(agent))
+            if answered[2:]:
+                assert [row.filename for row in mail.sent(ALICE).messages] == answered[2:]
+                assert [row.filename for row in mail.ls(BOB)] == answered[2:]
+        shutil.rmtree(tmp_path / "left")
+    assert len(answered) == 3
 
 
 def cut(before: Path, notes: list[tuple[Any, ...]], left: Path, chance: random.Random) -> None:

@@ -244,6 +244,20 @@ def test_sent_on_the_wire(mail: Mail, world: World) -> None:
     assert mail.sent(ALICE, since=2**64 - 1).messages == []
 
 
+def test_empty_is_not_absent(mail: Mail, bob: Sent) -> None:
+    """An empty subject stays empty and an absent one null, in the ledger and in the inbox; an empty key of a
+    foreign message is told, an absent one is left out.
+    """
+    mail.send(ALICE, BOB, "x", subject="")
+    mail.send(ALICE, BOB, "y")
+    bob.box("inbox", "1700000000000-aaaaaa.md").write_text("---\nidempotency-key:\nstream:\n---\nz\n")
+    foreign, *ours = json.loads(msgspec.json.encode(mail.ls(BOB)))
+
+    assert {row.subject for row in mail.sent(ALICE).messages} == {"", None}
+    assert {row["subject"] for row in ours} == {"", None}
+    assert (foreign["idempotencyKey"], foreign["stream"], "eventId" in foreign) == ("", "", False)
+
+
 def test_unrelated_boxes_do_not_matter(mail: Mail, alice: Sent, bob: Sent, catalog: Path) -> None:
     """The list of what was sent needs no recipient's box, nor a sound one anywhere."""
     mail.send(ALICE, BOB, "one")

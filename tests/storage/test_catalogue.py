@@ -17,6 +17,9 @@ HOT = (
     "next_ready", "earliest_due", "due_in_queue", "lapsed_in_queue", "task_named", "task_numbered",
     "tasks_claimed_under", "result_keyed", "results_of", "key_hashed", "key_standing", "brief_of",
     "queue_named", "events_after", "id_of", "requeued_as",
+    "record_head", "record_latest", "record_version", "record_versions",
+    "record_versions_sizes", "records_page", "records_page_sizes", "feed_named", "feed_items",
+    "feed_items_sizes",
 )  # fmt: skip
 
 
@@ -67,6 +70,17 @@ def test_a_filtered_claim_seeks_in_each_lane(writer: Writer) -> None:
 
     assert any("tasks_ready_in_lane" in line for line in plan)
     assert [line for line in plan if re.match(r"SCAN (?!j )", line)] == []
+    writer.close()
+
+
+def test_a_batch_of_records_seeks_each_head(writer: Writer) -> None:
+    """The heads that a batch of writes compares with are sought one by one, by store and key."""
+    text = writer.prepared["each_record_head"].text
+    plan = [row[3] for row in writer.execute(f"explain query plan {text}", ('[["s","k"]]',))]
+
+    assert [line for line in plan if "record_heads" in line or " h " in line] == [
+        "SEARCH h USING PRIMARY KEY (store=? AND key=?)"
+    ]
     writer.close()
 
 

@@ -228,3 +228,17 @@ def test_a_full_disk(here: Town, room: int) -> None:
     assert ran.stderr.startswith("unavailable: ")
     assert names(here.folder) == {"b.db"}
     assert file.read_text() == "an older one"
+
+
+def test_a_store_elsewhere_is_kept_where_it_is() -> None:
+    """Through a service's URL nothing is verified, copied, restored or diagnosed: its machine is named."""
+    url = "http://127.0.0.1:1"
+    with tessera.open(url, key="none") as store:
+        for act in (
+            store.verify,
+            lambda: store.backup("b.db"),
+            lambda: tessera.restore("b.db", url),
+            lambda: tessera.doctor(url),
+        ):
+            with pytest.raises(InvalidRequest, match="own machine"):
+                act()

@@ -7,13 +7,16 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec.json import encode
 from verbs.bench import Bench
 from verbs.refusals import refused
 
 import tessera
 from tessera.errors import TesseraError, VersionConflict
 from tessera.library import Tessera
+from tessera.models import decode
 from tessera.rules.grants import OWNER
+from tessera.storage.sqlite import Job
 from tessera.surface import SURFACE
 
 VERBS = ("put_records",)
@@ -79,9 +82,6 @@ def test_callers_of_one_turn(bench: Bench) -> None:
     run, ask = SURFACE["put_record"].run(), SURFACE["put_record"].ask
     batch = SURFACE["put_records"].ask
     engine = bench.store._door._engine
-    from tessera.models import decode
-    from tessera.storage.sqlite import Job
-
     documents = [b'{"store": "s", "key": "k%d", "value": %d}' % (n % 3, n) for n in range(9)]
     jobs = [Job(run, (OWNER, decode(document, ask))) for document in documents]
     losing = (
@@ -95,6 +95,29 @@ def test_callers_of_one_turn(bench: Bench) -> None:
     assert [getattr(job.outcome, "version", None) for job in jobs[:4]] == [1, 1, 1, None]
     assert all(job.outcome.extra == {"current_version": 1} for job in jobs[3:])
     assert [one.value for one in bench.store.list_records("s").records] == [0, 1, 2]
+
+
+def test_a_batch_that_lost_leaves_its_keys(bench: Bench) -> None:
+    """Of batches that meet in one turn, one that is refused after its first write has written nothing: the
+    next one makes that record's first version.
+    """
+    bench.store.put_record("s", "taken", 0)
+    run, ask = SURFACE["put_records"].run(), SURFACE["put_records"].ask
+    batches = [
+        [write("s", "new", "lost"), write("s", "taken", "lost")],
+        [write("s", "new", "won")],
+        [write("s", "new", "late"), write("s", "other", "late")],
+    ]
+    jobs = [Job(run, (OWNER, decode(encode({"writes": batch}), ask))) for batch in batches]
+    writer = bench.store._door._engine._writer
+    writer.begin()
+    writer.attempt(jobs)
+    writer.commit()
+    assert [getattr(job.outcome, "code", "written") for job in jobs] == [
+        "version_conflict", "written", "version_conflict"
+    ]  # fmt: skip
+    assert [one.value for one in bench.store.record_history("s", "new").versions] == ["won"]
+    assert [one.key for one in bench.store.list_records("s").records] == ["new", "taken"]
 
 
 def increments(store: Tessera, number: int) -> list[int]:

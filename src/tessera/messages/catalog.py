@@ -11,7 +11,7 @@ from typing import Final
 from tessera.errors import NotFound
 from tessera.messages import addresses, agents, collisions, lock
 from tessera.messages.agents import Book, Subject
-from tessera.messages.disk import Folder
+from tessera.messages.disk import Folder, make_path
 from tessera.messages.errors import LedgerDamaged
 from tessera.runtime import Runtime
 
@@ -59,8 +59,8 @@ class Catalog:
 
     def make(self) -> Folder:
         """The catalog's folder, made if it is missing, for its owner alone: mail is private."""
+        make_path(self.path, 0o700)
         if self._root is None:
-            Path(self.path).mkdir(mode=0o700, parents=True, exist_ok=True)
             self._root = Folder.open(self.path, self.runtime.token)
         return self._root
 

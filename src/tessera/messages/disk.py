@@ -22,6 +22,20 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # nev
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def make_path(path: str, mode: int = 0o777) -> None:
+    """Make a folder and those above it, where they are missing, and make its name durable. Raises OSError."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        make_path(parent)
+    with suppress(FileExistsError):
+        os.mkdir(path, mode)
+    fd = os.open(parent, _FOLDER)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 class Folder:
     """An open directory. `temps` gives the ending of a temporary name that nobody else uses."""
 

@@ -18,7 +18,8 @@ from tessera.messages.errors import LedgerDamaged
 from tessera.runtime import Runtime
 
 NAME: Final = ".lock"
-_PAUSE_SECONDS: Final = (0.001, 0.02)  # between two tries; drawn, so that nobody is always too late
+_PAUSE_SECONDS: Final = (0.001, 0.02)  # between two tries; drawn, so that nobody is always too late,
+_PATIENCE: Final = 0.05  # and at the end of the wait this part of it, so that who waits long comes first
 _OPEN: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -76,10 +77,12 @@ def _wait(fd: int, folder: Folder, mode: int, runtime: Runtime, deadline_us: int
             fcntl.flock(fd, mode | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if runtime.elapsed_us() >= deadline_us:
+            left_us = deadline_us - runtime.elapsed_us()
+            if left_us <= 0:
                 detail = f"{_holder(fd)} holds the lock {folder.where(NAME)}; try again"
                 raise Unavailable(detail, definite=True) from None
-        runtime.sleep(runtime.uniform(*_PAUSE_SECONDS))
+        share = min(1, left_us / (LEDGER_LOCK_SECONDS_MAX * SECOND_US))
+        runtime.sleep(runtime.uniform(*_PAUSE_SECONDS) * max(_PATIENCE, share))
 
 
 def _stands(folder: Folder, inode: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tessera.errors import NotFound
 from tessera.messages import (
@@ -260,7 +260,7 @@ def _sent_row(record: Record, include_body: bool, contested: collisions.Conteste
     party = collisions.attribute(record.to, record.to_kind, record.version, None, contested)
     return wire.SentMessageRow(
         record.filename, record.ts, party.shown, record.subject, record.in_reply_to, record.tags,
-        record.priority, record.idempotency_key or UNSET, record.body if include_body else UNSET,
+        record.priority, _present(record.idempotency_key), record.body if include_body else UNSET,
         record.to_address if party.id is not None else record.to, record.to_kind,
     )  # fmt: skip
 
@@ -268,6 +268,11 @@ def _sent_row(record: Record, include_body: bool, contested: collisions.Conteste
 def _row(filename: str, says: rendering.Parsed, include_body: bool) -> wire.MessageRow:
     return wire.MessageRow(
         filename, forms.filename_ms(filename), says.from_, says.subject, says.in_reply_to, says.tags,
-        says.priority, says.from_id or UNSET, says.idempotency_key or UNSET, says.stream or UNSET,
-        says.event_id or UNSET, says.event_key or UNSET, says.body if include_body else UNSET,
+        says.priority, _present(says.from_id), _present(says.idempotency_key), _present(says.stream),
+        _present(says.event_id), _present(says.event_key), says.body if include_body else UNSET,
     )  # fmt: skip
+
+
+def _present(value: str | None) -> str | UnsetType:
+    """What is absent is left out; what is empty is told."""
+    return UNSET if value is None else value
