@@ -18,7 +18,7 @@ test: check tmux  ## everything that must hold, in its short form
 	$(MAKE) --no-print-directory suite BACKEND=http
 
 tmux:
-	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y tmux > /dev/null; } \
+	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y tmux > /dev/null; } \
 		|| { echo "the wake tests need tmux: install it (apt-get install tmux, brew install tmux)"; exit 1; }
 
 check: .venv/dev  ## format, lint, types, imports, tidiness

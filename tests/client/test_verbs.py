@@ -14,12 +14,13 @@ from tessera import models
 from tessera.client.verbs import AsyncVerbs
 from tessera.errors import Forbidden, InvalidRequest, StaleLease, Unauthorized
 from tessera.library import Tessera
+from tessera.library_upkeep import UpkeepVerbs
 from tessera.surface import SURFACE
 
 
 def verbs(kind: type) -> dict[str, inspect.Signature]:
-    """The methods of a class that are not of its own making."""
-    others = {"as_key", "close", "door"}
+    """The methods of a class that are verbs: not its own making, nor what only an owner at hand does."""
+    others = {"as_key", "close", "door", *vars(UpkeepVerbs)}
     return {
         name: inspect.signature(method)
         for name, method in inspect.getmembers(kind, inspect.isfunction)
@@ -208,6 +209,15 @@ def test_a_task_s_end_is_waited_for(client, owner, near) -> None:
         return await looking
 
     assert asyncio.run(both()).state == "cancelled"
+
+
+def test_upkeep_stays_on_the_store_s_machine(client, tmp_path) -> None:
+    """Verifying and copying a store through a client is refused, and nothing is written."""
+    with pytest.raises(InvalidRequest, match="the store's own machine"):
+        client.verify()
+    with pytest.raises(InvalidRequest, match="the store's own machine"):
+        client.backup(tmp_path / "copy")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_client_says_so(service, key) -> None:
