@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tessera import library
+import tessera
 from tessera.library import Tessera
-from tessera.library_upkeep import UpkeepVerbs
+from tessera.library.upkeep import UpkeepVerbs
 
-HOME: Final = Path(library.__file__).parent / "client" / "verbs.py"
+HOME: Final = Path(tessera.__file__).parent / "client" / "verbs.py"
 HEAD: Final = '''\
 """The library's verbs for event loops. Made by `make docs` from `Tessera`. Change it there."""
 

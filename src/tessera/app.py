@@ -11,7 +11,7 @@ from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
-from tessera.library_upkeep import Tell, quietly
+from tessera.library.upkeep import Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.rules.grants import OWNER, Caller

@@ -14,7 +14,7 @@ from tessera.limits import (
     WAL_BYTES_LARGE,
 )
 from tessera.models import Advice, Diagnosis
-from tessera.rows_upkeep import Late, Numbers
+from tessera.rows import Late, Numbers
 from tessera.runtime import Runtime
 from tessera.storage.port import Transaction
 from tessera.storage.probe import Facts, probe

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import NoReturn
 
 from tessera.errors import InvalidRequest, NotFound, Unavailable
-from tessera.library_upkeep import Tell, quietly
+from tessera.library.upkeep import Tell, quietly
 from tessera.models import BackedUp, Epoch, Restored, Verified
-from tessera.rows_upkeep import Numbers
+from tessera.rows import Numbers
 from tessera.runtime import Runtime, rfc3339_or_none
 from tessera.storage import backup as copies
 from tessera.storage import files

@@ -14,7 +14,7 @@ from tessera import models
 from tessera.client.verbs import AsyncVerbs
 from tessera.errors import Forbidden, InvalidRequest, StaleLease, Unauthorized
 from tessera.library import Tessera
-from tessera.library_upkeep import UpkeepVerbs
+from tessera.library.upkeep import UpkeepVerbs
 from tessera.surface import SURFACE
 
 

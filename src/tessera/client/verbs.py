@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
-from tessera.library import _listed, _one_or_more
-from tessera.library_blobs import _joined, _range
+from tessera.library.blobs import _joined, _range
+from tessera.library.store import _listed, _one_or_more
 from tessera.values import with_values
 
 

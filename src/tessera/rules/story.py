@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tessera.names import EVENT_NUMBER, EVENT_TYPES
-from tessera.rows_upkeep import EventToCheck, TaskToCheck
+from tessera.rows import EventToCheck, TaskToCheck
 from tessera.states import DONE, LEASED, STATES, TASK
 
 _FAILING, _NOTHING = "failing", "nothing"

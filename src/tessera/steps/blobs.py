@@ -15,7 +15,7 @@ from tessera.canonical import json_text
 from tessera.errors import NotFound, Unavailable
 from tessera.limits import CHUNKS_PER_SWEEP_MAX
 from tessera.models import BlobRef
-from tessera.rows_blobs import BlobRow, ChunkRow, UploadRow
+from tessera.rows import BlobRow, ChunkRow, UploadRow
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.storage.port import Transaction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tessera.errors import NotFound, VersionConflict
 from tessera.models import BucketInfo, ObjectMeta
-from tessera.rows_blobs import BucketRow, ObjectRow
+from tessera.rows import BucketRow, ObjectRow
 from tessera.runtime import rfc3339
 from tessera.storage.port import Transaction
 

@@ -8,7 +8,7 @@ from tessera.canonical import json_text
 from tessera.errors import Forbidden, VersionConflict
 from tessera.models import Raw, RecordVersion
 from tessera.names import OUR_STORES, REFLEXES, TOMBSTONES
-from tessera.rows_records import RecordHeadRow, RecordRow
+from tessera.rows import RecordHeadRow, RecordRow
 from tessera.runtime import rfc3339
 from tessera.storage.port import Transaction
 

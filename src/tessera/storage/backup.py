@@ -12,7 +12,7 @@ import apsw
 
 from tessera.errors import Unavailable
 from tessera.limits import BACKUP_PAGES_PER_STEP
-from tessera.rows_upkeep import Numbers
+from tessera.rows import Numbers
 from tessera.storage import catalogue, files, locks
 from tessera.storage.connection import connect_to_look, refusal_of
 from tessera.storage.migrate import APPLICATION_ID

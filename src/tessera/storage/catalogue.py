@@ -1,7 +1,7 @@
 """Named statements from .sql files.
 
 A file is a list of blocks: `-- name: x`, then `-- row: XRow` when it answers with rows (a struct of
-`rows.py` or `rows_upkeep.py`), an optional `-- remembered until: y, z`, one comment sentence, the statement.
+`rows/`), an optional `-- remembered until: y, z`, one comment sentence, the statement.
 A remembered statement is answered from memory until one of the named statements writes. Parameters are
 `:name` in the file and positions at run time. A dialect's folder may replace a statement by the same name.
 """
@@ -15,15 +15,13 @@ from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 
-from tessera import rows, rows_blobs, rows_records, rows_upkeep
+from tessera import rows
 
 SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
-
-HOUSE_ROWS = (rows, rows_blobs, rows_records, rows_upkeep)
 
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
 Structs = Mapping[str, type[rows.Row]]
@@ -41,10 +39,8 @@ class Statement:
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
 
 
-def load(
-    folder: Path = SQL, dialect: str | None = None, modules: tuple[ModuleType, ...] = HOUSE_ROWS
-) -> dict[str, Statement]:
-    """Every statement by name; `modules` have the structs of their rows. A name used twice, or a dialect's
+def load(folder: Path = SQL, dialect: str | None = None, module: ModuleType = rows) -> dict[str, Statement]:
+    """Every statement by name; `module` has the structs of their rows. A name used twice, or a dialect's
     statement that replaces nothing, refuses to load.
     """
     blocks = _blocks(folder)
@@ -55,7 +51,6 @@ def load(
         blocks |= replacements
     structs = {
         name: struct
-        for module in modules
         for name, struct in vars(module).items()
         if isinstance(struct, type) and issubclass(struct, rows.Row)
     }

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from tessera.limits import CHUNK_BYTES_MAX, SECOND_US, UPLOAD_SECONDS
 from tessera.models import OCTETS, Blob, BlobRef, Content, GetBlob
-from tessera.rows_blobs import BlobRow, UploadRow
+from tessera.rows import BlobRow, UploadRow
 from tessera.rules import grants, ranges
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tessera.canonical import canonical, json_text
 from tessera.limits import PAGE_BYTES_MAX, PAYLOAD_BYTES_MAX
 from tessera.models import FeedHead, FeedItem, FeedPage, Feeds, Nothing, PollFeed, Published, PublishFeed, Raw
-from tessera.rows_records import FeedItemRow, FeedRow
+from tessera.rows import FeedItemRow, FeedRow
 from tessera.rules import grants, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339

@@ -26,7 +26,7 @@ from tessera.models import (
     PutObject,
     Versions,
 )  # fmt: skip
-from tessera.rows_blobs import BucketRow, ObjectRow
+from tessera.rows import BucketRow, ObjectRow
 from tessera.rules import grants, keys, ranges
 from tessera.rules.grants import Caller
 from tessera.rules.sizes import refuse_longer

@@ -24,7 +24,7 @@ from tessera.models import (
     Stores,
     Written,
 )  # fmt: skip
-from tessera.rows_records import RecordRow
+from tessera.rows import RecordRow
 from tessera.rules import grants, keys, sizes
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from tessera.canonical import json_text
 from tessera.models import Epoch
 from tessera.names import EVENT_NUMBER
-from tessera.rows import TaskRow
-from tessera.rows_upkeep import Numbers, RestoreSizes
+from tessera.rows import Numbers, RestoreSizes, TaskRow
 from tessera.rules import moves
 from tessera.runtime import Runtime, rfc3339, rfc3339_or_none
 from tessera.states import LEASED

@@ -11,8 +11,7 @@ from tessera.errors import TesseraError
 from tessera.limits import FINDINGS_PER_CHECK_MAX, VERIFY_BYTES_PAGE, VERIFY_ROWS_PAGE
 from tessera.models import Check, Finding, Verified
 from tessera.names import EVENT_NUMBER, TOMBSTONES
-from tessera.rows_blobs import BlobRow
-from tessera.rows_upkeep import BlobSizes, BriefToCheck, ResultToCheck, Sizes
+from tessera.rows import BlobRow, BlobSizes, BriefToCheck, ResultToCheck, Sizes
 from tessera.rules.story import Story
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATES

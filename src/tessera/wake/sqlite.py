@@ -81,7 +81,7 @@ class Store:
             self._become()
             self.prepared = prepare(
                 self._connection, self._connection.cursor(), remember=False,
-                statements=catalogue.load(HERE / "sql", modules=(rows,)),
+                statements=catalogue.load(HERE / "sql", module=rows),
             )  # fmt: skip
         except apsw.Error as error:
             raise Storage(refusal_of(error).detail) from error

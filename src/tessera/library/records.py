@@ -1,4 +1,4 @@
-"""The library's methods for records and feeds. (`library.py` says how methods are.)"""
+"""The library's methods for records and feeds. (`store.py` says how methods are.)"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What statements about blobs, buckets and objects answer with. (`rows.py` says how rows are.)"""
+"""What statements about blobs, buckets and objects answer with."""
 
 from __future__ import annotations
 
-from tessera.rows import Row
+from tessera.rows.base import Row
 
 
 class BlobRow(Row, frozen=True):

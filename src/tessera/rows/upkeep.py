@@ -1,8 +1,8 @@
-"""Rows of the statements that look a store over: see `rows.py`, whose manners they have."""
+"""What the statements that look a store over answer with."""
 
 from __future__ import annotations
 
-from tessera.rows import Row
+from tessera.rows.base import Row
 
 
 class Wrong(Row, frozen=True):

@@ -1,4 +1,4 @@
-"""The library's methods for blobs, buckets and objects. (`library.py` says how methods are.)"""
+"""The library's methods for blobs, buckets and objects. (`store.py` says how methods are.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's methods for a store as a whole. (`library.py` says how methods are.)"""
+"""The library's methods for a store as a whole. (`store.py` says how methods are.)"""
 
 from __future__ import annotations
 

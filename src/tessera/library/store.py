@@ -15,9 +15,9 @@ from msgspec.structs import asdict
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
-from tessera.library_blobs import BlobVerbs
-from tessera.library_records import RecordVerbs
-from tessera.library_upkeep import UpkeepVerbs
+from tessera.library.blobs import BlobVerbs
+from tessera.library.records import RecordVerbs
+from tessera.library.upkeep import UpkeepVerbs
 from tessera.values import with_values
 
 

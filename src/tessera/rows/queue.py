@@ -1,17 +1,8 @@
-"""What statements answer with: one struct per kind of row, its fields the statement's columns in order.
-
-A block in `storage/sql/` names its struct (`-- row: TaskRow`); every engine compares columns with fields when
-it prepares the statement. Times are microseconds since 1970. States, effects and event types are numbers:
-positions in the tuples of `states.py` and `names.py`.
-"""
+"""What statements about queues, tasks, leases, results, keys, jobs and the log answer with."""
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-
-class Row(Struct, frozen=True, gc=False):
-    """The manners of every row."""
+from tessera.rows.base import Row
 
 
 class QueueRow(Row, frozen=True):
@@ -231,15 +222,3 @@ class EventRow(Row, frozen=True):
     fencing_token: int | None
     key_id: str | None
     data: str | None
-
-
-class Scalar(Row, frozen=True):
-    """One value: the row of a statement that asks a single question."""
-
-    value: int | None
-
-
-class Text(Row, frozen=True):
-    """One text."""
-
-    value: str

@@ -1,0 +1,83 @@
+"""What statements answer with: one struct per kind of row, its fields the statement's columns in order.
+
+A block in `storage/sql/` names its struct (`-- row: TaskRow`); every engine compares columns with fields when
+it prepares the statement. Times are microseconds since 1970. States, effects and event types are numbers:
+positions in the tuples of `states.py` and `names.py`.
+"""
+
+from tessera.rows.base import Row, Scalar, Text
+from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
+from tessera.rows.queue import (
+    ApprovalRow,
+    BriefRow,
+    CountsRow,
+    Descendant,
+    EventRow,
+    HealthRow,
+    HeldBack,
+    InputRow,
+    JobRow,
+    KeyRow,
+    NamedTask,
+    OutcomeRow,
+    QueueRow,
+    ResultRow,
+    RunningJobs,
+    StandingRow,
+    TaskRow,
+)
+from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
+from tessera.rows.upkeep import (
+    BlobSizes,
+    BriefToCheck,
+    EventToCheck,
+    Late,
+    Numbers,
+    RestoreSizes,
+    ResultToCheck,
+    Sizes,
+    TaskToCheck,
+    Wrong,
+)
+
+__all__ = [
+    "ApprovalRow",
+    "BlobRow",
+    "BlobSizes",
+    "BriefRow",
+    "BriefToCheck",
+    "BucketRow",
+    "ChunkRow",
+    "CountsRow",
+    "Descendant",
+    "EventRow",
+    "EventToCheck",
+    "FeedItemRow",
+    "FeedRow",
+    "HealthRow",
+    "HeldBack",
+    "InputRow",
+    "JobRow",
+    "KeyRow",
+    "Late",
+    "NamedTask",
+    "Numbers",
+    "ObjectRow",
+    "OutcomeRow",
+    "QueueRow",
+    "RecordHeadRow",
+    "RecordRow",
+    "RestoreSizes",
+    "ResultRow",
+    "ResultToCheck",
+    "Row",
+    "RunningJobs",
+    "Scalar",
+    "Sizes",
+    "StandingRow",
+    "TaskRow",
+    "TaskToCheck",
+    "Text",
+    "UploadRow",
+    "Wrong",
+]
