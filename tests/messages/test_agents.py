@@ -62,7 +62,7 @@ def test_ids_that_are_none(mail: Mail, id: str) -> None:
 
 
 def test_what_is_in_use(mail: Mail) -> None:
-    """An address in use, or an id, is refused by name."""
+    """An address in use, an id in use, another host, and the move of a retired agent are refused."""
     alice = mail.find(ALICE).agent.known_id
     with pytest.raises(InvalidState, match=f"the address h.alice is {alice}'s"):
         mail.add_agent(ALICE)
@@ -72,6 +72,9 @@ def test_what_is_in_use(mail: Mail) -> None:
         mail.move_agent(ALICE, BOB)
     with pytest.raises(InvalidRequest, match="lives on host 'h'"):
         mail.move_agent(ALICE, "g.alice")
+    mail.retire_agent(CAROL)
+    with pytest.raises(InvalidState, match="is retired"):
+        mail.move_agent(CAROL, "h.back")
 
 
 def test_a_move_and_a_retirement_keep_id_and_mail(mail: Mail, alice: Sent) -> None:
