@@ -5,6 +5,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BACKEND ?= store
+# Most tests wait for another process, a terminal or a disk, so a few more than there are cores.
+PROCESSES ?= 3
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,7 +15,7 @@ demo: .venv/base  ## a small swarm studies Python's standard library: about a mi
 	$(BIN)/python -m examples.stdlib_swarm
 
 test: check tmux  ## everything that must hold, in its short form
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
 
