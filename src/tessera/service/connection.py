@@ -76,6 +76,14 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
         self._stuck_us = None
 
+    def shutdown(self) -> None:
+        """The service stops: an idle connection is closed. Over TLS that waits for a word of the client's,
+        who may have none to say.
+        """
+        super().shutdown()
+        if self.transport.is_closing() and self.transport.get_extra_info("ssl_object") is not None:
+            self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
     def sweep(self, now_us: int) -> None:
         """Drop a client that is too slow; called about once a second."""
         if self._stuck_us is not None and now_us - self._stuck_us > WRITE_SECONDS_MAX * SECOND_US:
