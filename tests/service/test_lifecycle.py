@@ -15,6 +15,8 @@ from service.running import SERVE, Aside, Running, reply_on, serving
 
 import tessera
 
+KILLS = 10 if os.environ.get("TESSERA_LONG") == "1" else 3
+
 
 def refused(folder: Path, *options: str, **env: str) -> str:
     """What a service says that does not start: one line, and exit code 1."""
@@ -96,17 +98,17 @@ def test_sigterm_under_load_leaves_no_request_without_an_answer(own: Running) ->
 
 
 def test_kill_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    """Eight clients under load, the service killed hard three times and started again on its port: every
+    """Eight clients under load, the service killed hard again and again and started on its port: every
     answered submit is stored once, every receipt holds, counts recount, and the work goes to its end.
     """
     port = 0
-    for life in range(4):
+    for life in range(KILLS + 1):
         with serving(tmp_path, port=port) as own:
             port = own.port
-            load = Load(own, clients=8, tasks=2_000 if life == 0 else 0)
+            load = Load(own, clients=8, tasks=(KILLS + 1) * 500 if life == 0 else 0)
             load.start()
             load.reach(200)
-            if life < 3:
+            if life < KILLS:
                 own.stop(signal.SIGKILL)
                 load.stop()
                 load.join()

@@ -57,7 +57,8 @@ class Holding:
         """Send a heartbeat. Also tells in how many seconds the next one is due."""
         beat = self._store.heartbeat(self.lease.task_id, self.lease.fencing_token)
         try:
-            lease = await asyncio.wait_for(beat, max(BEAT_TIMEOUT_SECONDS_MIN, self.seconds_left))
+            async with asyncio.timeout(max(BEAT_TIMEOUT_SECONDS_MIN, self.seconds_left)):
+                lease = await beat
         except (*NO_ANSWER, TimeoutError):
             return (Kept.UNKNOWN if self.seconds_left > 0 else Kept.NO), min(RETRY_SECONDS, self.beat_seconds)
         except errors.TesseraError:

@@ -23,7 +23,7 @@ from tessera.worker.holding import NO_ANSWER, Holding
 from tessera.worker.reports import Listener, Report
 
 RETRY_SECONDS: Final = 1.0  # after a claim that was not answered, if the refusal names no time
-CLEAR_SECONDS: Final = 2.0  # for looking whether a claim that was hung up got something all the same
+CLEAR_SECONDS: Final = 4.0  # for looking whether a claim that was hung up got something all the same
 ANY: Final = "*"
 
 
@@ -171,11 +171,10 @@ class Shift:
         back.
         """
         with suppress(TesseraError, TimeoutError):
-            answer = await asyncio.wait_for(self._claim(key, 0), CLEAR_SECONDS)
-            if isinstance(answer, Lease):
-                await asyncio.wait_for(
-                    self._desk.release(answer.task_id, answer.fencing_token), CLEAR_SECONDS
-                )
+            async with asyncio.timeout(CLEAR_SECONDS):
+                answer = await self._claim(key, 0)
+                if isinstance(answer, Lease):
+                    await self._desk.release(answer.task_id, answer.fencing_token)
 
     async def _is_drained(self) -> bool:
         queues = (await self._desk.counts()).queues
@@ -184,7 +183,8 @@ class Shift:
 
     async def _rest(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     async def _carry(self, lease: Lease) -> None:
         holding = Holding(self._desk, lease, self._runtime, self._clock)
