@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -24,6 +25,7 @@ from tessera.storage.port import Engine, Verb
 from tessera.surface import SURFACE, caller_for
 
 DEFAULT_STORE = "tessera.db"
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
@@ -178,6 +180,8 @@ def _file(url: str | None) -> str:
 def _path(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator:
+        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
+            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
         return url
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]

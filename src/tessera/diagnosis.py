@@ -62,7 +62,7 @@ def _refusal(facts: Facts, path: str) -> Advice | None:
     elif not facts.exists:
         says, do = (
             f"there is no store at {path}",
-            "name another with --store, or make one: any other command does",
+            "name another with --store, or make one: tessera queues define NAME",
         )
     elif not facts.is_file:
         says, do = f"{path} is no file", "name the store's file with --store"
@@ -72,7 +72,7 @@ def _refusal(facts: Facts, path: str) -> Advice | None:
             "run as the store's user, or change its permissions",
         )
     elif facts.refusal is not None:
-        says, do = facts.refusal, f"if it was a store, {_RESTORE}"
+        says, do = facts.refusal, _RESTORE if facts.is_store else f"if it was a store, {_RESTORE}"
     elif not facts.is_store:
         says, do = f"{path} is a database, but no Tessera store", "name the store's file with --store"
     elif facts.schema is not None and facts.schema > facts.schema_known:
@@ -170,7 +170,8 @@ def _late(tx: Transaction, runtime: Runtime) -> list[Advice]:
         do = "run the service, which reaps, or tessera reap every minute"
         advice.append(Advice("reaper", "act", f"the reaper {ran}, and something is waiting for it", do))
     else:
-        advice.append(Advice("reaper", "fine", f"the reaper {ran}, and nothing has waited for it long"))
+        waits = "what is late has not waited long" if late else "nothing waits for it"
+        advice.append(Advice("reaper", "fine", f"the reaper {ran}, and {waits}"))
     return advice
 
 

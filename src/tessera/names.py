@@ -20,6 +20,18 @@ MEDIA_TYPE_PATTERN: Final = r"^[A-Za-z0-9][\x21\x23-\x2e\x30-\x39\x41-\x7e]{0,99
 IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,255}$(?!\n)"
 TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
 
+# What a person is told who did not keep to a pattern.
+FORMS: Final = {
+    NAME_PATTERN: "a name: a small letter or digit, then up to 63 of those or . _ -",
+    NAME_OR_ALL_PATTERN: "a name (small letters, digits and . _ -, at most 64), or * for all",
+    TASK_ID_PATTERN: "a task id: a letter or digit, then up to 127 of those or . _ : -; no word of a path",
+    KEY_PATTERN: "a key: a letter or digit, then up to 255 of those or . _ : -",
+    SHA256_PATTERN: "a SHA-256: 64 hex digits in small letters",
+    MEDIA_TYPE_PATTERN: "a media type such as text/plain",
+    IDEMPOTENCY_KEY_PATTERN: "an idempotency key: 1 to 255 visible ASCII characters",
+    TRACEPARENT_PATTERN: "a W3C traceparent",
+}
+
 ALL: Final = "*"  # in a grant: every queue, every kind
 
 EFFECT_CLASSES: Final = ("read", "write-internal", "write-repo", "public")

@@ -98,7 +98,7 @@ def restore(
 def existing(path: str) -> str:
     """The path, if there is a file; a store that was never made is not there to be looked at."""
     if not os.path.exists(path):
-        raise NotFound(f"there is no store at {path}")
+        raise NotFound(f"there is no store at {path}: name another, or make one (tessera queues define NAME)")
     return path
 
 

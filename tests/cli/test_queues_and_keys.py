@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tessera import TesseraError
@@ -46,7 +48,48 @@ def test_list_of_queues(cli) -> None:
 
 def test_no_queues_is_said(cli, tmp_path) -> None:
     """An empty store answers with a sentence that says what to do, not with an empty table."""
-    assert "tessera queues define NAME" in cli("queues", "list", "--store", str(tmp_path / "new.db")).stdout
+    new = ("--store", str(tmp_path / "new.db"))
+    cli("records", "put", "s", "k", "1", *new)
+    assert "tessera queues define NAME" in cli("queues", "list", *new).stdout
+
+
+def test_a_store_that_is_not_there(cli, tmp_path) -> None:
+    """Only what may be the first thing ever done with a store makes one; every other command says that there
+    is none, so that a mistyped name does not look like an empty store.
+    """
+    path = tmp_path / "mistyped.db"
+    for words in (
+        ("counts",), ("queues", "list"), ("tasks", "list"), ("events",), ("claim", "q", "--worker", "w"),
+        ("enqueue", "q", "k", "{}"), ("records", "list", "s"), ("feeds", "poll", "f"), ("keys", "list"),
+        ("work", "q", "--worker", "w", "--", "true"), ("objects", "list", "nouns"), ("jobs", "list"),
+    ):  # fmt: skip
+        place = words.index("--") if "--" in words else len(words)
+        refused = cli(*words[:place], "--store", str(path), *words[place:], code=1)
+        assert f"not_found: there is no store at {path}" in refused.stderr
+        assert not path.exists()
+    cli("queues", "define", "q", "--store", str(path))
+    assert cli.json("queues", "list", "--store", str(path))["queues"][0]["name"] == "q"
+
+
+def test_a_service_without_its_scheme(cli) -> None:
+    """A host and a port are not taken for a file's name."""
+    refused = cli("counts", "--store", "localhost:8787", code=1)
+    assert "localhost:8787 looks like a service: say http://localhost:8787" in refused.stderr
+    assert not Path("localhost:8787").exists()
+
+
+def test_a_folder_that_is_not_there(cli, tmp_path) -> None:
+    """A store in a folder that does not exist names the folder."""
+    refused = cli("queues", "define", "q", "--store", str(tmp_path / "no" / "store.db"), code=1)
+    assert f"there is no folder {tmp_path / 'no'} for the store" in refused.stderr
+
+
+def test_a_field_that_does_not_fit(cli) -> None:
+    """A refusal names the field first, then what was expected, in words."""
+    refused = cli("queues", "define", "A B", code=1)
+    assert refused.stderr.startswith("error: invalid_request: name: expected a name: a small letter or digit")
+    refused = cli("keys", "issue", "--days", "99", code=1)
+    assert "days: expected `int` <= 14" in refused.stderr
 
 
 def test_a_refusal_shows_its_code(cli) -> None:

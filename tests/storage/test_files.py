@@ -121,7 +121,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         ("foreign.db", "no Tessera store"),
         ("text.db", "not a SQLite file"),
         (".", "cannot be opened"),
-        ("missing/s.db", "cannot be opened"),
+        ("missing/s.db", "there is no folder"),
     ):
         with pytest.raises(Unavailable, match=words):
             tessera.open(str(tmp_path / name))

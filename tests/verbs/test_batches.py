@@ -83,7 +83,7 @@ def test_one_malformed_task_refuses_all(bench: Bench, store: Tessera, bad: dict[
     """What breaks the form of a task is refused by its path, before anything else."""
     said = refused(bench, "invalid_request", store.enqueue_batch, [spec(), spec(), spec(**bad)]).detail
 
-    assert "`$.tasks[2]" in said
+    assert "tasks[2]" in said
 
 
 def test_a_batch_needs_what_each_task_needs(bench: Bench, store: Tessera) -> None:

@@ -27,7 +27,7 @@ def blobs() -> None:
 @blobs.command()
 @files.source
 @options.prints
-@options.takes_store
+@options.makes_store
 def put(store: Tessera, say: Any, file: BinaryIO) -> None:
     """Store a file's bytes, up to 16 MiB, and print their SHA-256. FILE may be - for standard input.
 

@@ -45,7 +45,7 @@ def list_feeds(store: Tessera, say: Any) -> None:
 @feed
 @click.argument("payload", type=options.Document())
 @options.prints
-@options.takes_store
+@options.makes_store
 def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
     """Append a document to a feed; the first one makes the feed. PAYLOAD is JSON, @FILE or - for standard
     input.

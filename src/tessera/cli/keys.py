@@ -27,7 +27,7 @@ def keys() -> None:
 @options.grant
 @click.option("--approval", metavar="TOKEN", help="The single-use approval that `public` needs.")
 @options.prints
-@options.takes_store
+@options.makes_store
 def issue(store: Tessera, say: Any, **body: Any) -> None:
     """Make a key and show its secret, this once.
 
@@ -84,7 +84,7 @@ def approvals() -> None:
 @approvals.command("issue")
 @options.grant
 @options.prints
-@options.takes_store
+@options.makes_store
 def issue_approval(store: Tessera, say: Any, **grant: Any) -> None:
     """Approve one key of exactly this grant: a single-use word, good for an hour.
 

@@ -31,7 +31,7 @@ def buckets() -> None:
 @click.argument("name")
 @click.option("--description", metavar="TEXT", help="What is in it. Left out: it stays.")
 @options.prints
-@options.takes_store
+@options.makes_store
 def define(store: Tessera, say: Any, name: str, description: str | None) -> None:
     """Make a bucket, or give one that exists another description.
 
@@ -77,7 +77,7 @@ def objects() -> None:
     "--content-type", metavar="TYPE", help="What the bytes are. Left out: application/octet-stream."
 )
 @options.prints
-@options.takes_store
+@options.makes_store
 def put(store: Tessera, say: Any, bucket: str, key: str, file: BinaryIO, **about: Any) -> None:
     """Store a file as the next version of an object. FILE may be - for standard input.
 

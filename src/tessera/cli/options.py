@@ -17,9 +17,17 @@ Body = Callable[..., None]
 
 def takes_store(body: Body) -> Body:
     """Add `--store` and `--key-file`; the command gets the open store as its first argument and need not
-    close it.
+    close it. A file that is not there is refused: a mistyped name would look like an empty store.
     """
+    return _with_store(body, makes=False)
 
+
+def makes_store(body: Body) -> Body:
+    """The same for what may be the first thing ever done with a store: it is made if it is not there."""
+    return _with_store(body, makes=True)
+
+
+def _with_store(body: Body, *, makes: bool) -> Body:
     @click.option(
         "--key-file", envvar="TESSERA_KEY_FILE", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
         help="Act under the key that this file holds.",
@@ -28,7 +36,10 @@ def takes_store(body: Body) -> Body:
     @functools.wraps(body)
     def command(url: str, *args: Any, key_file: str | None, **options: Any) -> None:
         import tessera
+        from tessera.app import existing
 
+        if not makes and not url.startswith(("http://", "https://")):
+            existing(url)
         with tessera.open(url, key=key_file and _content(key_file).strip()) as store:
             body(store, *args, **options)
 

@@ -47,7 +47,7 @@ def queues() -> None:
 @settings
 @click.option("--paused/--no-paused", default=None, help="Give no leases, or give them again.")
 @options.prints
-@options.takes_store
+@options.makes_store
 def define(store: Tessera, say: Any, name: str, **given: Any) -> None:
     """Make a queue, or change the settings that are given.
 

@@ -34,7 +34,7 @@ def records() -> None:
 @click.option("--expected-version", type=int, metavar="N",
               help="The version that this one follows. Left out: the key must not exist.")  # fmt: skip
 @options.prints
-@options.takes_store
+@options.makes_store
 def put(store: Tessera, say: Any, name: str, key: str, value: Any, expected_version: int | None) -> None:
     """Write a record's next version. VALUE is JSON, @FILE or - for standard input.
 
@@ -49,7 +49,7 @@ def put(store: Tessera, say: Any, name: str, key: str, value: Any, expected_vers
 @records.command("put-batch")
 @click.argument("writes", type=options.Documents(), metavar="FILE")
 @options.prints
-@options.takes_store
+@options.makes_store
 def put_batch(store: Tessera, say: Any, writes: list[Any]) -> None:
     """Write up to 100 records, all or none, across stores. FILE (or -) holds {"store", "key", "value",
     "expected_version"}, one a line or in one array.

@@ -47,6 +47,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 _ECHO = re.compile(r"^Invalid enum value .*?(?= - at |$)")
+_PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+_FORMS = {f"`str` matching regex {pattern!r}": form for pattern, form in names.FORMS.items()}
 
 
 def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
@@ -56,8 +58,7 @@ def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
     except RecursionError as error:
         raise InvalidRequest("nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        detail = _ECHO.sub("Not one of the allowed values", str(error))
-        raise InvalidRequest(detail[: limits.DETAIL_CHARS_MAX]) from error
+        raise InvalidRequest(_said(error)) from error
 
 
 def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
@@ -65,8 +66,18 @@ def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
     try:
         return msgspec.convert(fields, type=model, strict=False)
     except msgspec.MsgspecError as error:
-        detail = _ECHO.sub("Not one of the allowed values", str(error))
-        raise InvalidRequest(detail[: limits.DETAIL_CHARS_MAX]) from error
+        raise InvalidRequest(_said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    """The decoder's words as people have them: the field first, then what was expected of it."""
+    detail = _ECHO.sub("Not one of the allowed values", str(error))
+    for pattern, form in _FORMS.items():
+        detail = detail.replace(pattern, form)
+    placed = _PLACED.fullmatch(detail)
+    if placed and placed[2]:
+        detail = f"{placed[2]}: {placed[1][0].lower()}{placed[1][1:]}"
+    return detail[: limits.DETAIL_CHARS_MAX]
 
 
 class Nothing(Model, frozen=True):

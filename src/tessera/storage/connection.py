@@ -34,6 +34,9 @@ class Busy(Unavailable):
 def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     """A connection set up as measured in docs/performance.md: WAL, syncs of our own, stable plans."""
     refuse_barred(path)
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise Unavailable(f"there is no folder {folder} for the store: make it first", definite=True)
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
     connection = apsw.Connection(path, flags=flags, statementcachesize=512)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind

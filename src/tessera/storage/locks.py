@@ -62,8 +62,8 @@ def held_by_others(path: str) -> bool:
 
 
 def told_of(path: str) -> str:
-    """The processes that have the store open, for the end of a sentence; empty where nothing is known."""
-    pids = sorted(holders(path).present)
+    """The other processes that have the store open, for the end of a sentence; empty if none is known."""
+    pids = sorted(holders(path).present - {os.getpid()})
     return f" (open in process {', '.join(map(str, pids))})" if pids else ""
 
 
