@@ -60,6 +60,28 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
         _run(page, tmp_path, {**os.environ, "TESSERA_STORE": service.url, "TESSERA_KEY": key})
 
 
+def test_mail_example_runs_again(tmp_path: Path) -> None:
+    """The Python of the mail guide runs a second time in the same folder."""
+    for _ in range(2):
+        _run(ROOT / "docs" / "guides" / "message-ledger.md", tmp_path, dict(os.environ))
+
+
+def test_mail_shell_lines_run(tmp_path: Path) -> None:
+    """The first lines of the mail guide run as they stand, and the answer reaches its message."""
+    guide = (ROOT / "docs" / "guides" / "message-ledger.md").read_text(encoding="utf-8")
+    block = re.findall(r"(?:^    .*\n)+", guide, re.MULTILINE)[0]
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", re.sub(r"^    ", "", block, flags=re.MULTILINE)],
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+             "TESSERA_CATALOG": str(tmp_path / "catalog")},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+    assert "to dev4.reviewer  pull 7" in ran.stdout
+    assert "# 2 agent(s), 0 not whole" in ran.stdout
+
+
 def _run(page: Path, tmp_path: Path, env: dict[str, str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks

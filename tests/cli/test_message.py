@@ -66,9 +66,11 @@ def test_a_first_exchange(message: Message) -> None:
     assert message("thread", "h.alice", two, "--tree").stdout == (
         f"{one}  from h.alice  pull 7\n  {two}  from h.bob  re: pull 7\n"
     )
-    since = parsed(message("sent", "h.alice", "--json"))["coverage"]["since"]
+    listed = parsed(message("sent", "h.alice", "--json"))
+    assert [row["to"] for row in listed["messages"]] == [bob]
+    since = listed["coverage"]["since"]
     assert message("sent", "h.alice").stdout == (
-        f"# 1 sent message(s) for h.alice (since {since})\n{one}  to {bob}  pull 7\n"
+        f"# 1 sent message(s) for h.alice (since {since})\n{one}  to h.bob  pull 7\n"
     )
 
 

@@ -41,6 +41,15 @@ def follow(daemon: Daemon, *options: str, code: int = 0) -> str:
     return daemon.run("bridge", "--store", store, "--rules", rules, "--once", *options, code=code).stderr
 
 
+def test_a_store_that_is_not_there_is_not_made(followed: Daemon) -> None:
+    """The bridge says which file is missing, and makes none."""
+    said = follow(followed, code=1)
+
+    assert "not_found" in said
+    assert f"there is no store at {followed.folder / 'work.db'}" in said
+    assert not (followed.folder / "work.db").exists()
+
+
 def bodies(daemon: Daemon, repo: str) -> list[str]:
     page = daemon.client.call("history", target_repo=repo, include_body=True)
     return [one["body"] for one in page["messages"]]

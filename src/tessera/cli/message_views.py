@@ -33,8 +33,16 @@ def coverage(of: wire.Coverage | None) -> str:
 def sent(agent: str, answer: wire.SentMessages) -> str:
     """What an agent has sent."""
     head = f"# {len(answer.messages)} sent message(s) for {agent} ({coverage(answer.coverage)})"
-    lines = [f"{row.filename}  to {_line(row.to)}  {_subject(row.subject)}" for row in answer.messages]
+    lines = [f"{row.filename}  to {_line(_recipient(row))}  {_subject(row.subject)}"
+             for row in answer.messages]  # fmt: skip
     return "\n".join([head, *lines])
+
+
+def _recipient(row: wire.SentMessageRow) -> str:
+    """The address that the recipient had, where the record has one; else what the ledger knows it by."""
+    if isinstance(row.to_kind, str) and isinstance(row.to_address, str):
+        return row.to_address
+    return row.to  # of the first version of records, or a mailbox's own name
 
 
 def listing(agent: str, box: str, rows: Sequence[wire.MessageRow]) -> str:

@@ -65,12 +65,19 @@ class Registry:
         self._refresh()
         paths = self._paths.get(name)
         if paths is None:
-            raise UnknownRepo(f"gita's registry {self.path} has no such repository", repo=name)
+            raise UnknownRepo(self.hint(name), repo=name)
         if len(paths) > 1:
             raise AmbiguousRepo(f"gita's registry has this name {len(paths)} times", repo=name)
         if not _is_repository(Path(paths[0])):
             raise UnknownRepo("the repository's path is missing or no git repository", repo=name,
                               reason="path_missing")  # fmt: skip
+
+    def hint(self, name: str) -> str:
+        """That there is no such name, and how to make one."""
+        return (
+            f"gita's registry {self.path} has no repository {name!r}: add it with `gita add PATH`, "
+            "which names it after its folder"
+        )
 
     def require_sender(self, name: str) -> None:
         """The same for a sender, unless it is one of the local names."""

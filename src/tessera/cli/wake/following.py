@@ -32,7 +32,7 @@ LOOK_SECONDS: Final = 1.0
 @options.takes_store
 def bridge(store: Tessera, client: Client, rules_path: Path, from_start: bool, once: bool) -> None:
     """Wake agents for what happens in a store, by rules. Each event wakes once for each rule that fits
-    it, however often this is started.
+    it, however often this is started. The store has to be there already.
 
     \b
     Example:

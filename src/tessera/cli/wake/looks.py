@@ -73,7 +73,17 @@ def history(
         for one in answer["messages"]
     )  # fmt: skip
     columns = "seq, wake, for, from, state, attempts, reason, admitted"
-    say(answer, lambda: common.table(columns, rows, "No wakes yet."))
+    say(answer, lambda: common.table(columns, rows, "No wakes yet.") + _legend(answer["messages"]))
+
+
+def _legend(messages: list[dict[str, Any]]) -> str:
+    """What each reason of a list means, once."""
+    from tessera.wake.reasons import SENTENCES, word
+
+    reasons = (one["deferred_reason"] or one["last_failure_reason"] for one in messages)
+    words = dict.fromkeys(word(reason) for reason in reasons if reason is not None)
+    lines = [f"{name}: {SENTENCES[name]}" for name in words if name in SENTENCES]
+    return "\n\n" + "\n".join(lines) if lines else ""
 
 
 @click.command()
@@ -93,15 +103,21 @@ def show(client: Client, say: Any, message_id: str) -> None:
 
 def _shown(message: dict[str, Any]) -> str:
     from tessera.cli.text import visible
+    from tessera.wake.reasons import explained
 
+    why = ("deferred_reason", "last_failure_reason")
+    told = message | {name: explained(message[name]) for name in why if message[name]}
     shown = ("state", "endpoint_id", "sender_repo", "target_repo", "correlation_id", "deferred_reason",
              "last_failure_reason", "ack_source", "ack_by", "ack_note")  # fmt: skip
     lines = [message["message_id"]]
-    lines += [f"  {name:20} {visible(str(message[name]))}" for name in shown if message[name] is not None]
+    lines += [f"  {name:20} {visible(str(told[name]))}" for name in shown if told[name] is not None]
     lines += [f"  attempt {one['n']}: {_attempt(one)}" for one in message["attempts"]]
     return "\n".join([*lines, "", visible(message["body"])])
 
 
 def _attempt(one: dict[str, Any]) -> str:
-    reason = f" ({one['reason']})" if one["reason"] else ""
+    from tessera.cli.text import visible
+    from tessera.wake.reasons import explained
+
+    reason = f" ({visible(explained(one['reason']))})" if one["reason"] else ""
     return f"{one['outcome'] or 'under way'}{reason} at {common.moment(one['started_at'])}"

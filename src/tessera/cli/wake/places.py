@@ -12,6 +12,7 @@ from tessera.cli.wake import common
 
 if TYPE_CHECKING:
     from tessera.wake.client import Client
+    from tessera.wake.gita import Registry
 
 HARNESSES = ["claude", "codex", "other"]
 
@@ -47,12 +48,24 @@ def asked(options: dict[str, Any], name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _own_repo() -> str:
-    """The repository of the folder we are in, as gita calls it."""
+def _warn_of_unknown(repos: list[str]) -> None:
+    """Say which repositories gita does not know: the service refuses them, and the wrapper keeps trying."""
+    registry = _registry()
+    for name in repos:
+        if not registry.paths(name):
+            click.echo(f"warning: {registry.hint(name)}; until then no wake arrives here", err=True)
+
+
+def _registry() -> Registry:
     from tessera.runtime import real_runtime
     from tessera.wake import gita
 
-    name = gita.Registry(gita.registry_path(), real_runtime()).name_of(Path.cwd())
+    return gita.Registry(gita.registry_path(), real_runtime())
+
+
+def _own_repo() -> str:
+    """The repository of the folder we are in, as gita calls it."""
+    name = _registry().name_of(Path.cwd())
     if name is None:
         raise click.UsageError("this folder is in no repository that gita knows: name one with --repo")
     return name
@@ -147,7 +160,7 @@ def detach(client: Client, say: Any, endpoint_id: str, reason: str | None) -> No
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @policy
-@click.option("--plain", is_flag=True, help="Write one line where it asks for no bracketed paste.")
+@click.option("--plain", is_flag=True, help="Type into programs that read plain lines, as one line.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @common.takes_socket
 def run(client: Client, command: tuple[str, ...], plain: bool, **options: Any) -> None:
@@ -161,4 +174,5 @@ def run(client: Client, command: tuple[str, ...], plain: bool, **options: Any) -
     from tessera.wake.wrapper import run as run_command
 
     fields = asked(options, f"run {os.getpid()}")
+    _warn_of_unknown(fields["repos"])
     raise click.exceptions.Exit(run_command(command, client, fields, real_runtime(), plain=plain))

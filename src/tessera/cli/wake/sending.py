@@ -37,7 +37,7 @@ def send(
     key: str | None, sender: str, wanted: str | None, within: float,
 ) -> None:  # fmt: skip
     """Send a wake to whoever works on a repository. With --wait, exits 1 when the wake failed or the time
-    was up.
+    was up, and says why it has not arrived.
 
     \b
     Example:
@@ -59,9 +59,26 @@ def send(
         say(answer, f"{answer['message_id']} {answer['state']}")
         return
     message = _wait(client, answer["message_id"], wanted, within)
-    say(message, f"{message['message_id']} {message['state']}")
+    say(message, lambda: _outcome(client, message))
     if message["state"] == "failed" or message["state"] not in REACHED[wanted]:
         raise click.exceptions.Exit(1)
+
+
+def _outcome(client: Client, message: dict[str, Any]) -> str:
+    """How a wake stands, with the reason if it has not arrived, which may be that of the one before it."""
+    from tessera.cli.text import visible
+    from tessera.wake import reasons
+
+    reason, behind = reasons.why(message), ""
+    if reason is None and message["state"] == "pending":
+        first = client.call("history", endpoint_id=message["endpoint_id"], state=["pending"], limit=1)[
+            "messages"
+        ]
+        for one in first:
+            if one["message_id"] != message["message_id"]:
+                reason, behind = reasons.why(one), f": behind {one['message_id']}"
+    because = behind + (f": {visible(reasons.explained(reason))}" if reason is not None else "")
+    return f"{message['message_id']} {message['state']}{because}"
 
 
 def _wait(client: Client, message_id: str, wanted: str, within: float) -> dict[str, Any]:
