@@ -89,6 +89,7 @@ create index tasks_ready_in_queue on tasks (queue, priority desc, created_at, ta
 create index tasks_due on tasks (queue, due) where due is not null;
 create index tasks_of_parent on tasks (parent, state) where parent is not null;
 create index tasks_requeued_from on tasks (requeued_from) where requeued_from is not null;
+create index tasks_parked on tasks (queue, updated_at) where state = 2 and wait_reason = 2;
 
 -- A task's live lease: there is a row here exactly while its state is `leased`.
 create table leases (

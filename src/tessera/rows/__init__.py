@@ -7,6 +7,7 @@ positions in the tuples of `states.py` and `names.py`.
 
 from tessera.rows.base import Row, Scalar, Text
 from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
+from tessera.rows.pages import EdgeRow, EventMark, ParkedRow, Relative
 from tessera.rows.queue import (
     ApprovalRow,
     BriefRow,
@@ -50,6 +51,8 @@ __all__ = [
     "ChunkRow",
     "CountsRow",
     "Descendant",
+    "EdgeRow",
+    "EventMark",
     "EventRow",
     "EventToCheck",
     "FeedItemRow",
@@ -64,9 +67,11 @@ __all__ = [
     "Numbers",
     "ObjectRow",
     "OutcomeRow",
+    "ParkedRow",
     "QueueRow",
     "RecordHeadRow",
     "RecordRow",
+    "Relative",
     "RestoreSizes",
     "ResultRow",
     "ResultToCheck",

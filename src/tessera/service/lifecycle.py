@@ -17,7 +17,7 @@ import uvloop
 from msgspec import Struct
 
 from tessera.errors import InvalidRequest, TesseraError
-from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, STOP_SECONDS_MAX
+from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, SAMPLE_SECONDS, STOP_SECONDS_MAX
 from tessera.models import Nothing
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime
@@ -98,7 +98,8 @@ class _Serving:
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
         service = Service(engine, self._settings, self._runtime, requests)
         server = _Server(self._config(service))
-        beside = [loop.create_task(act) for act in (self._reap(engine), self._sweep(server))]
+        acts = (self._reap(engine), self._sweep(server), self._sample(service))
+        beside = [loop.create_task(act) for act in acts]
         serving = loop.create_task(server.serve(sockets=[listener]))
         try:
             await self._until_started(server, serving)
@@ -166,15 +167,22 @@ class _Serving:
 
         await self._every(SWEEP_SECONDS, sweep)
 
-    async def _every(self, seconds: float, act: Callable[[], Awaitable[Any]]) -> None:
+    async def _sample(self, service: Service) -> None:
+        """Remember for the board how busy the queues are."""
+        await self._every(SAMPLE_SECONDS, service.sample, at_once=True)
+
+    async def _every(
+        self, seconds: float, act: Callable[[], Awaitable[Any]], *, at_once: bool = False
+    ) -> None:
+        await asyncio.sleep(0 if at_once else seconds)
         while True:
-            await asyncio.sleep(seconds)
             try:
                 await act()
             except TesseraError as refusal:
                 log.warning("not this time: %s: %s", refusal.code, refusal.detail)
             except Exception:
                 log.exception("not this time")
+            await asyncio.sleep(seconds)
 
 
 def _listener(settings: Settings) -> socket.socket:

@@ -91,13 +91,14 @@ class Routes:
             return route, {}
         parts = raw_path.split("/")
         for names, route in self._open.get(len(parts), ()):
-            named = _matched(names, parts)
+            named = matched(names, parts)
             if named is not None:
                 return route, named
         return None
 
 
-def _matched(names: list[str], parts: list[str]) -> dict[str, str] | None:
+def matched(names: list[str], parts: list[str]) -> dict[str, str] | None:
+    """What stands for the names of a template in a path of as many parts, or None if they differ."""
     found = {}
     for name, part in zip(names, parts, strict=True):
         if name.startswith("{"):

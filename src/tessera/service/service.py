@@ -29,6 +29,7 @@ from tessera.service.bells import LOG, Bells
 from tessera.service.cors import Cors
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
+from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
 from tessera.service.requests import (
     Bodies,
@@ -90,6 +91,7 @@ class Service:
         self._cors = Cors(settings.cors_origins)
         self._bodies = Bodies()
         self._raw = RawRoutes(engine, self._bodies)
+        self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
         self._waits = Waits(engine, settings, runtime, self._bells)
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
@@ -103,6 +105,10 @@ class Service:
         self._stopping = True
         self._waits.stop()
         self._bells.ring_all()
+
+    async def sample(self) -> None:
+        """Note for the board how much has been done by now."""
+        await self._pages.sample()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -142,6 +148,9 @@ class Service:
         if path == HEALTHZ:
             request.route = HEALTHZ
             return self._healthz(request)
+        if (page := self._pages.find(path)) is not None:
+            request.route = page[0].template
+            return await self._pages.answer(request, *page, self._address(request))
         found = self._routes.find(path)
         if found is None:
             refuse_key_in_query(request.query)

@@ -102,7 +102,7 @@ def health(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> H
 def events(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListEvents) -> Events:
     """A page of the log after a given `seq`."""
     grants.is_admin(caller)
-    return Events(events=[_event(row) for row in tx.all("events_after", after=ask.after, limit=ask.limit)])
+    return Events(events=[event(row) for row in tx.all("events_after", after=ask.after, limit=ask.limit)])
 
 
 def _by_queue(rows: list[CountsRow]) -> dict[str, QueueCounts]:
@@ -133,7 +133,8 @@ def _result(task: TaskRow, row: ResultRow) -> Result:
     )
 
 
-def _event(row: EventRow) -> Event:
+def event(row: EventRow) -> Event:
+    """A line of the log as it is shown."""
     return Event(
         seq=row.seq,
         at=rfc3339(row.at),

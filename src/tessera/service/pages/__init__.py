@@ -1,0 +1,1 @@
+"""Pages for people: the board, parked work, and the operator's desk."""
