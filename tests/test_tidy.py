@@ -119,13 +119,13 @@ def test_every_statement_says_what_it_does() -> None:
 
 
 def test_nothing_names_a_machine() -> None:
-    """The repository speaks of the product: no path of anybody's machine is in it."""
+    """The repository speaks of the product: no path of anybody's machine is in it, only the service's own."""
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     named = [
         name
         for name in tracked.stdout.splitlines()
         if (ROOT / name).is_file()
-        and re.search(rb"/wor" + rb"k/|/hom" + rb"e/\w", (ROOT / name).read_bytes())
+        and re.search(rb"/wor" + rb"k/(?!tasks/|sign-)|/hom" + rb"e/\w", (ROOT / name).read_bytes())
     ]
 
     assert named == []

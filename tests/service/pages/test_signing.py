@@ -96,7 +96,7 @@ def test_signing_in_leads_where_one_was_going(service: Running, visit: Visit) ->
     form = visitor.get("/work/tasks/some%20task", status=401).form("/work/sign-in")
     there = visitor.post("/work/sign-in", {**form, "key": service.admin})
     assert there.headers["location"] == "/work/tasks/some%20task"
-    for place in ("//evil.example", "https://evil.example", "/work//evil", "/v1/queues", "/work\r\nx: y"):
+    for place in ("//evil.example", "https://evil.example", "/admin//evil", "/v1/queues", "/work\r\nx: y"):
         visitor = visit()
         form = visitor.get("/work", status=401).form("/work/sign-in")
         there = visitor.post("/work/sign-in", {**form, "key": service.admin, "next": place})

@@ -46,7 +46,9 @@ class Board:
     async def sample(self) -> None:
         """Note what has been done by now; called every few seconds."""
         counts: models.Counts = await self._desk.engine.read(self._counts, OWNER, models.AskCounts())
-        done = {name: queue.done for name, queue in counts.queues.items()}
+        self._note({name: queue.done for name, queue in counts.queues.items()})
+
+    def _note(self, done: dict[str, int]) -> None:
         self._sampler.sample(self._desk.runtime.elapsed_us(), done)
 
     async def show(self, visit: Visit) -> Answer:
@@ -70,6 +72,7 @@ class Board:
 
     async def _words(self) -> dict[str, Any]:
         health: models.Health = await self._desk.engine.read(self._health, OWNER, Nothing())
+        self._note({name: queue.done for name, queue in health.queues.items()})
         settings: models.Queues = await self._desk.engine.read(self._queues, OWNER, Nothing())
         busy = [name for name in self._sampler.busiest(CHARTS_MAX) if name in health.queues]
         return dict(

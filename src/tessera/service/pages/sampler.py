@@ -21,16 +21,17 @@ class Sampler:
         self._done: dict[str, deque[int]] = {}
 
     def sample(self, elapsed_us: int, done: Mapping[str, int]) -> None:
-        """Note how many tasks are done by now. Minutes without a note count as quiet; a queue that is new
-        starts from what it has.
+        """Note how many tasks are done by now. Minutes without a note count as quiet. What the first note
+        finds done was done before; a queue that comes later began with nothing.
         """
+        first = self._minute is None
         minute = elapsed_us // MINUTE_US
         passed = 0 if self._minute is None else min(minute - self._minute, SAMPLES_MAX + 1)
         self._minute = minute
         for name, number in done.items():
             totals = self._done.get(name)
             if totals is None:
-                totals = self._done[name] = deque([number], maxlen=SAMPLES_MAX + 1)
+                totals = self._done[name] = deque([number if first else 0], maxlen=SAMPLES_MAX + 1)
             for _ in range(passed):
                 totals.append(totals[-1])
             if len(totals) == 1:
