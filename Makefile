@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench soak clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ help:  ## this list
 demo: .venv/base  ## a small swarm studies Python's standard library: about a minute, then a report
 	$(BIN)/python -m examples.stdlib_swarm
 
-test: check tmux  ## everything that must hold, in its short form
+test: check tmux browser  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
@@ -22,6 +22,10 @@ test: check tmux  ## everything that must hold, in its short form
 tmux:
 	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y tmux > /dev/null; } \
 		|| { echo "the wake tests need tmux: install it (apt-get install tmux, brew install tmux)"; exit 1; }
+
+browser: .venv/dev .venv/axe
+	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y chromium > /dev/null; } \
+		|| { echo "the tests of the pages need chromium: install it (apt-get install chromium, brew install chromium)"; exit 1; }
 
 check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff format --check --quiet .
@@ -66,6 +70,11 @@ clean:  ## remove what was installed and made
 .venv/base: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/axe: Makefile
+	@command -v npm > /dev/null || { echo "the tests of the pages need npm, for axe-core: install node"; exit 1; }
+	npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.1
 	touch $@
 
 .venv/dev: .venv/base

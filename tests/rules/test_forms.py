@@ -107,6 +107,8 @@ def test_what_is_needed() -> None:
     assert fields is not None
     assert needs is not None
 
+    assert [field.name for field in fields] == ["s", "t", "n"]
+    assert [field.name for field in needs] == ["n", "s", "t"]
     assert msgspec.json.decode(input_of(fields, {})) == {"s": "", "t": []}
     with pytest.raises(InvalidRequest, match="n: needs a value"):
         input_of(needs, {})

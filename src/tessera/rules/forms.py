@@ -50,7 +50,9 @@ class Field(Struct, frozen=True):
 
 
 def fields_of(schema: str) -> list[Field] | None:
-    """The fields of a form for a canonical JSON Schema, or None where only JSON will do."""
+    """The fields of a form for a canonical JSON Schema, the needed ones first; None where only JSON will
+    do.
+    """
     document = msgspec.json.decode(schema)
     if not isinstance(document, dict) or not _COMBINED.isdisjoint(document):
         return None
@@ -65,7 +67,8 @@ def fields_of(schema: str) -> list[Field] | None:
     if not needed <= properties.keys():
         return None
     parts = enumerate(properties.items())
-    return [_field(place, name, part, name in needed) for place, (name, part) in parts]
+    fields = [_field(place, name, part, name in needed) for place, (name, part) in parts]
+    return sorted(fields, key=lambda field: not field.required)
 
 
 def input_of(fields: list[Field], given: Mapping[str, list[str]]) -> bytes:

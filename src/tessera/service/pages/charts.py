@@ -19,6 +19,7 @@ NODE_HEIGHT: Final = 44
 COLUMN: Final = 250
 ROW: Final = 58
 MARGIN: Final = 12
+LOOP: Final = 24  # how far a line between two of one column goes around them
 _DEPENDENT: Final = 9
 
 
@@ -83,7 +84,7 @@ def picture(itself: Relative, relatives: Sequence[Relative], edges: Iterable[Edg
     for edge in edges:
         if edge.dependency in nodes and edge.dependent in nodes:
             lines.append(_line(nodes[edge.dependency], nodes[edge.dependent], depends=True))
-    width = 2 * MARGIN + (len(columns) - 1) * COLUMN + NODE_WIDTH
+    width = 2 * MARGIN + (len(columns) - 1) * COLUMN + NODE_WIDTH + LOOP
     return Picture(list(nodes.values()), lines, width, 2 * MARGIN + (tallest - 1) * ROW + NODE_HEIGHT)
 
 
@@ -100,5 +101,5 @@ def _line(start: Node, end: Node, *, depends: bool) -> Line:
     if start.x < end.x:
         middle = (x1 + end.x) // 2
         return Line(f"M{x1} {y1}C{middle} {y1} {middle} {y2} {end.x} {y2}", depends)
-    x2, out = end.x + NODE_WIDTH, max(x1, end.x + NODE_WIDTH) + 24
+    x2, out = end.x + NODE_WIDTH, max(x1, end.x + NODE_WIDTH) + LOOP
     return Line(f"M{x1} {y1}C{out} {y1} {out} {y2} {x2} {y2}", depends)

@@ -16,7 +16,7 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
         const newer = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
-        if (newer) part.replaceChildren(...Array.from(newer.childNodes, (node) => document.adoptNode(node)));
+        if (newer) part.replaceChildren(...newer.childNodes);
       }
       say("");
     } catch {
