@@ -14,6 +14,7 @@ import pytest
 from wake.conftest import Daemon, Room, Tmux, until
 from wake.test_tmux import attach, body_of
 
+from tessera import agent_files
 from tessera.wake import drops, install
 from tessera.wake.errors import InvalidRequest, NotFound
 from tessera.wake.text import frame
@@ -207,7 +208,7 @@ def test_settings_that_are_not_understood_stay(folder: Path, content: str) -> No
     path = folder / "settings.json"
     path.write_text(content)
     with pytest.raises(InvalidRequest):
-        install.installed(install.read(path), "claude")
+        install.installed(agent_files.json_object(path), "claude")
     assert path.read_text() == content
 
 

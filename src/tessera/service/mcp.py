@@ -19,7 +19,15 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from tessera.errors import Forbidden, InvalidRequest, MethodNotAllowed, NotFound, TesseraError, Unavailable
+from tessera.errors import (
+    Forbidden,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    TesseraError,
+    Unauthorized,
+    Unavailable,
+)
 from tessera.models import Model
 from tessera.rules.grants import Caller
 from tessera.service import answers
@@ -56,13 +64,13 @@ class _Message(Struct, frozen=True):
 class Visit:
     """One POST: who calls, whether they are still there, and what came of it."""
 
-    __slots__ = ("caller", "code", "gone", "left", "receive")
+    __slots__ = ("caller", "code", "ended", "gone", "receive")
 
     def __init__(self, caller: Caller, receive: Receive, gone: Callable[[], bool]) -> None:
         self.caller = caller
         self.receive = receive
         self.gone = gone
-        self.left = False  # the client hung up
+        self.ended: Exception | None = None  # what ends the request, whatever the protocol would answer
         self.code: str | None = None  # of the refusal that a tool gave
 
 
@@ -148,8 +156,8 @@ class Mcp:
             said.append(message)
 
         await manager.handle_request(scope, receive, send)
-        if visit.left:
-            raise Gone
+        if visit.ended is not None:
+            raise visit.ended
         content = b"".join(message.get("body", b"") for message in said[1:])
         answer = Answer(said[0]["status"], [JSON, NO_STORE, NOSNIFF], content, visit.code)
         if answer.status >= HTTPStatus.BAD_REQUEST and not content:
@@ -187,9 +195,11 @@ class Mcp:
             )
         except TesseraError as refusal:
             visit.code = refusal.code
+            if isinstance(refusal, Unauthorized):
+                visit.ended = refusal  # a key that counts no more is told to the client, not to its model
             raise
-        except Gone:
-            visit.left = True
+        except Gone as gone:
+            visit.ended = gone
             raise Unavailable from None
         except Exception:
             log.exception("a tool failed")

@@ -269,7 +269,7 @@ class Service:
         return None
 
     def _tell(self, news: News) -> None:
-        if news.foreign:
+        if news.foreign or any(type_ == "key_revoked" for type_, _ in news.events):
             self._keys.forget()
         self._waits.tell(news)
         self._bells.tell(news)

@@ -29,6 +29,7 @@ from tessera.tools.catalog import Tool, catalog, problem
 Context = ServerRequestContext[Any, Any]
 Call = Callable[[Tool, dict[str, Any], Any], Awaitable[Any]]  # with the HTTP request, if it came by one
 
+LEVELS_MAX: Final = 200  # of structured content
 _LIST_MS: Final = 3_600_000  # for how long a client may keep the list of tools: it changes with the version
 
 
@@ -48,13 +49,29 @@ def server(wide: bool, call: Call) -> Server[Any]:
             text = tool.answer(await call(tool, params.arguments or {}, context.request)).decode()
         except TesseraError as refusal:
             return _result(problem(refusal).decode(), is_error=True)
-        return _result(text, structured_content=json.loads(text))
+        return _result(text, structured_content=_structured(text))
 
     return Server(
         "tessera", version=VERSION, title="Tessera", instructions=texts.INSTRUCTIONS, on_list_tools=on_list,
         on_call_tool=on_call, cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_MS, scope="public")},
         get_tool_input_schema=lambda name: tools[name].takes if name in tools else None,
     )  # fmt: skip
+
+
+def _structured(text: str) -> Any:
+    """The document as a value. The SDK's printer gives up on deep ones: what lies deeper than it can is null
+    there, while the text has it all.
+    """
+    value = json.loads(text)
+    return _cut(value, LEVELS_MAX) if text.count("{") + text.count("[") > LEVELS_MAX else value
+
+
+def _cut(value: Any, levels: int) -> Any:
+    if isinstance(value, dict):
+        return {name: _cut(item, levels - 1) for name, item in value.items()} if levels else None
+    if isinstance(value, list):
+        return [_cut(item, levels - 1) for item in value] if levels else None
+    return value
 
 
 def _result(text: str, **more: Any) -> CallToolResult:
