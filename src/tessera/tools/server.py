@@ -29,7 +29,7 @@ from tessera.tools.catalog import Tool, catalog, problem
 Context = ServerRequestContext[Any, Any]
 Call = Callable[[Tool, dict[str, Any], Any], Awaitable[Any]]  # with the HTTP request, if it came by one
 
-LEVELS_MAX: Final = 200  # of structured content
+LEVELS_MAX: Final = 150  # of structured content: parsers of JSON give up from 200 on, all in all
 _LIST_MS: Final = 3_600_000  # for how long a client may keep the list of tools: it changes with the version
 
 
@@ -59,8 +59,8 @@ def server(wide: bool, call: Call) -> Server[Any]:
 
 
 def _structured(text: str) -> Any:
-    """The document as a value. The SDK's printer gives up on deep ones: what lies deeper than it can is null
-    there, while the text has it all.
+    """The document as a value. The SDK on either side gives up on deep ones: what lies deeper is null here,
+    while the text has it all.
     """
     value = json.loads(text)
     return _cut(value, LEVELS_MAX) if text.count("{") + text.count("[") > LEVELS_MAX else value
