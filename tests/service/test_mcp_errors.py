@@ -18,6 +18,7 @@ from service.test_waiting import eventually
 from service.tools import ACCEPT, MODES, call, good, post, refused, talk
 
 import tessera
+from tessera.limits import OUTPUT_BYTES_MAX
 
 ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
 NOT_YOURS = {"task_id": "t_none", "fencing_token": 1}
@@ -179,6 +180,17 @@ def test_bodies_are_what_they_should_be(service: Running) -> None:
     assert (reply.status, reply.body) == (202, b"")
     assert post(service, "resources/list").json["error"]["code"] == -32601
     assert post(service, "tools/list", mcp_protocol_version="1999-01-01").status == 400
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_limit_is_the_same_as_over_http(service: Running, mode: str) -> None:
+    """An output of exactly 1 MiB of canonical text, in whatever characters, is stored; more is not."""
+    lease = hold(service, f"limit-{mode}")
+    room = OUTPUT_BYTES_MAX - 2 - 3 * (OUTPUT_BYTES_MAX // 3 - 1)  # what fills up to the limit, beside quotes
+    output = "€" * (OUTPUT_BYTES_MAX // 3 - 1) + "x" * room
+    over = call(service, "submit", mode=mode, **of(lease, output=output + "x", idempotency_key=mode))
+    assert refused(over)["code"] == "invalid_request"
+    good(call(service, "submit", mode=mode, **of(lease, output=output, idempotency_key=mode)))
 
 
 def test_an_unknown_tool_is_a_fault_of_the_protocol(service: Running) -> None:

@@ -89,8 +89,6 @@ class _Writer:
         schema = self._of(only, where)
         if self._asked or not any(isinstance(one, inspect.NoneType) for one in kind.types):
             return schema
-        if isinstance(schema.get("type"), str):
-            return {**schema, "type": [schema["type"], "null"]}
         return {"anyOf": [schema, {"type": "null"}]}
 
     def _string(self, kind: inspect.StrType) -> Schema:
