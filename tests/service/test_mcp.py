@@ -11,24 +11,24 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from service.running import Aside, Running, serving
-from service.tools import HANDSHAKE, MODES, SEVEN, STATELESS, call, good, post, refused, session, talk
+from service.tools import (
+    HANDSHAKE,
+    MODES,
+    SEVEN,
+    STATELESS,
+    call,
+    good,
+    hold,
+    of,
+    post,
+    refused,
+    session,
+    talk,
+)
 
 import tessera
 
 TOKEN_BYTES = 4
-
-
-def hold(service: Running, queue: str, key: str | None = None) -> dict[str, Any]:
-    """A lease on a task of a new queue."""
-    service.queue(queue)
-    service.enqueue(queue)
-    lease: dict[str, Any] = good(call(service, "claim", key=key, queue=queue, worker="w"))["lease"]
-    return lease
-
-
-def of(lease: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """What a holder's tools want of its lease."""
-    return {"task_id": lease["task_id"], "fencing_token": lease["fencing_token"], **more}
 
 
 @pytest.mark.parametrize("headers", [{}, {"mcp-session-id": "any"}])

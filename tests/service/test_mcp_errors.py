@@ -13,9 +13,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from service.running import HOST, Aside, Running, serving
-from service.test_mcp import hold, of
 from service.test_waiting import eventually
-from service.tools import ACCEPT, MODES, call, good, post, refused, talk
+from service.tools import ACCEPT, MODES, call, good, hold, of, post, refused, talk
 
 import tessera
 from tessera.limits import OUTPUT_BYTES_MAX

@@ -61,3 +61,16 @@ def post(service: Running, method: str, params: Any = None, *, key: str = "admin
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
     return service.post("/mcp", message, key=key, headers={**ACCEPT, **named})
+
+
+def hold(service: Running, queue: str, key: str | None = None) -> dict[str, Any]:
+    """A lease on a task of a new queue."""
+    service.queue(queue)
+    service.enqueue(queue)
+    lease: dict[str, Any] = good(call(service, "claim", key=key, queue=queue, worker="w"))["lease"]
+    return lease
+
+
+def of(lease: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What a holder's tools want of its lease."""
+    return {"task_id": lease["task_id"], "fencing_token": lease["fencing_token"], **more}
