@@ -204,6 +204,9 @@ def _http(row: Row) -> str:
 
 def _verb(row: Row) -> list[str]:
     lines = [f"## {row.name}", "", " ".join((inspect.getdoc(row.verb) or "").split()), ""]
+    if row.tool is not None:
+        wide = " in the wide set" if row.tool == "wide" else ""
+        lines += [f"A tool over MCP{wide}: [agents over MCP](guides/mcp.md).", ""]
     if fields := msgspec.structs.fields(row.ask):
         lines += [_fields(row, fields), ""]
     for field in fields:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.audit import audit
 from conformance.bench import Bench
 from conformance.raw import Answer, ask
@@ -50,8 +52,17 @@ def _misplaced(url: str, key: str, queue: str, task_id: str) -> list[Answer]:
         ask(url, "POST", "/v1/tasks/claim", None, claim, X_Api_Key=key),
         ask(url, "POST", "/v1/tasks/claim", f"{key}x", claim),
         ask(url, "GET", f"/{key}", None, None, Cookie=f"key={key}", Referer=f"https://here.example/?{key}"),
+        _tool(url, key, {**claim, "api_key": key}),
+        _tool(url, key, {**claim, "kinds": [f"{key} "]}),
         ask(url, "GET", f"/v1/tasks/{task_id}", key),
     ]
+
+
+def _tool(url: str, key: str, given: dict[str, Any]) -> Answer:
+    """A tool's call, sent as it is."""
+    params = {"name": "claim", "arguments": given}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return ask(url, "POST", "/mcp", key, message, Accept="application/json, text/event-stream")
 
 
 def _all_events(bench: Bench) -> list[Answer]:

@@ -1,5 +1,5 @@
-"""T22: resuming takes the task's effect class, and `admin` for what reaches a repository or the public. The
-parts for MCP and for pages stand with those doors; this is the one for HTTP.
+"""T22: resuming takes the task's effect class, and `admin` for what reaches a repository or the public, over
+HTTP and over MCP. The part for pages stands with them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import pytest
 from conformance.audit import audit
 from conformance.bench import Bench
 from conformance.raw import ask
+from conformance.tools import problem, use
 
 ADMIN = ["admin"]
 
 
-@pytest.mark.parametrize(
+RIGHTS = pytest.mark.parametrize(
     ("task", "held", "scopes", "refusal"),
     [
         ("write-internal", ["read"], [], "scope_denied"),
@@ -24,6 +25,9 @@ ADMIN = ["admin"]
         ("write-repo", ["write-repo"], ADMIN, None),
     ],
 )
+
+
+@RIGHTS
 def test_an_answer_needs_the_rights_of_the_work(
     bench: Bench, task: str, held: list[str], scopes: list[str], refusal: str | None
 ) -> None:
@@ -53,4 +57,23 @@ def test_an_answer_needs_the_queue(bench: Bench) -> None:
     key = bench.client.issue_key(queues=[other], effect_classes=["read"], scopes=ADMIN).key
     answer = ask(bench.backend.url, "POST", "/v1/tasks/resume", key, {"task_id": task_id, "input": 1})
     assert answer.refuses(403, "forbidden"), answer
+    audit(bench)
+
+
+@RIGHTS
+def test_an_answer_by_a_tool_needs_the_same_rights(
+    bench: Bench, task: str, held: list[str], scopes: list[str], refusal: str | None
+) -> None:
+    """The tool `resume` is refused and allowed as the request is."""
+    queue, url = bench.queue(), bench.backend.url
+    task_id = bench.enqueue(queue, effect_class=task)
+    lease = bench.claim(queue)
+    bench.client.park(lease.task_id, lease.fencing_token, "may I?")
+    key = bench.client.issue_key(queues=[queue], effect_classes=held, scopes=scopes).key
+    result = use(url, key, "2026-07-28", "resume", task_id=task_id, input=1, park=1)
+    if refusal is None:
+        assert result.structured_content["state"] == "ready"
+    else:
+        assert (problem(result)["status"], problem(result)["code"]) == (403, refusal)
+        assert (bench.state(task_id), bench.task(task_id).parks) == ("waiting", 1)
     audit(bench)

@@ -54,6 +54,7 @@ PAGE_BYTES_MAX: Final = 4 << 20  # of the documents on a page of records or of a
 EVENTS_PAGE_MAX: Final = 10_000
 FEED_PAGE_MAX: Final = 10_000
 WAIT_SECONDS_MAX: Final = 30  # of a request that waits for something to come
+TOOL_WAIT_SECONDS_MAX: Final = 25  # of a tool's call: clients of MCP often give up after 30
 
 DUE_PER_SETTLE_MAX: Final = 100
 SETTLES_PER_TURN_MAX: Final = 10  # about 10 ms; then others come first

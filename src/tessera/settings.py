@@ -17,6 +17,8 @@ _PREFIX = "TESSERA_"
 _ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
 
 Origin = Annotated[str, Meta(pattern=_ORIGIN)]
+Host = Annotated[str, Meta(pattern=r"^[a-z0-9.\-]+$(?!\n)")]
+_LISTS = ("cors_origins", "mcp_hosts")
 
 
 class Settings(Struct, frozen=True):
@@ -33,6 +35,8 @@ class Settings(Struct, frozen=True):
         10_000  # waiting for work or for their turn
     )
     claim_deadline_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 10.0  # for a claim's turn
+    mcp_tools: Literal["core", "all"] = "core"  # a worker's seven, or with them those of who hands out work
+    mcp_hosts: tuple[Host, ...] = ()  # names, beside its own address, under which /mcp may be asked
     log: Literal["text", "json"] = "text"
 
 
@@ -44,7 +48,7 @@ def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
     for name in Settings.__struct_fields__:
         text = environ.get(f"{_PREFIX}{name.upper()}")
         if text:
-            fields[name] = _origins(text) if name == "cors_origins" else text
+            fields[name] = _listed(text) if name in _LISTS else text
         if given.get(name) is not None:
             fields[name] = given[name]
     for name, value in fields.items():
@@ -56,5 +60,5 @@ def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
     return msgspec.convert(fields, Settings, strict=False)
 
 
-def _origins(text: str) -> list[str]:
-    return [origin.strip() for origin in text.split(",") if origin.strip()]
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -4,6 +4,8 @@ table, so a verb that is not here does not exist, and one that is here is offere
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from tessera import models
@@ -25,6 +27,8 @@ from tessera.verbs.resume import resume
 from tessera.verbs.split import split
 from tessera.verbs.submit import submit, submit_batch, submits
 
+Tool = Literal["core", "wide"] | None
+
 
 class Row(Struct, frozen=True):
     """One verb: what it takes and gives, what it needs, and where it is met."""
@@ -42,7 +46,7 @@ class Row(Struct, frozen=True):
     body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
     answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
     flag: str | None = None  # the query flag that picks this verb among those of its path
-    tool: bool = False  # whether MCP offers it under the verb's name
+    tool: Tool = None  # MCP offers it under the verb's name: always, or in the wide set of tools
     many: Verb | None = None  # its form for many callers at once
 
     @property
@@ -78,12 +82,12 @@ _ROWS: tuple[Row, ...] = (
     Row(resume_queue, models.QueueRef, models.QueueConfig, "/v1/queues/resume", "admin", "queues resume"),
     Row(
         looks.queues, Nothing, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
-        tool=True,
+        tool="core",
     ),
     Row(
         enqueue, models.TaskSpec, models.Enqueued, "/v1/tasks",
         "key for the queue, the kind and each dependency's queue, holding the effect class (admin for "
-        "write-repo and public)", "enqueue", status=201,
+        "write-repo and public)", "enqueue", status=201, tool="wide",
     ),
     Row(
         enqueue_batch, models.TaskBatch, models.EnqueuedBatch, "/v1/tasks/batch",
@@ -91,35 +95,37 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row(
         claim, models.Claim, models.Lease, "/v1/tasks/claim", "key for the queue, kind and effect class",
-        "claim", header=_IDEMPOTENCY, waits=True, tool=True, many=claims,
+        "claim", header=_IDEMPOTENCY, waits=True, tool="core", many=claims,
     ),
     Row(
         claim_batch, models.ClaimBatch, models.Leases, "/v1/tasks/claim-batch",
         "key for the queue, kind and effect class", "claim --limit", header=_IDEMPOTENCY, waits=True,
         many=claims,
     ),
-    Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool=True),
+    Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool="core"),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
-        tool=True, many=submits,
+        tool="core", many=submits,
     ),
     Row(
         submit_batch, models.SubmitBatch, models.Submitted, "/v1/tasks/submit-batch", _HOLDER, "submit-batch",
     ),
     Row(
         split, models.Split, models.Children, "/v1/tasks/split",
-        "the key that claimed, holding each child's effect class", "split", tool=True,
+        "the key that claimed, holding each child's effect class", "split", tool="core",
     ),
-    Row(park, models.Park, models.TaskView, "/v1/tasks/park", _HOLDER, "park", tool=True),
+    Row(park, models.Park, models.TaskView, "/v1/tasks/park", _HOLDER, "park", tool="core"),
     Row(
         resume, models.Resume, models.TaskView, "/v1/tasks/resume",
         "key for the queue and the effect class (admin for write-repo and public), other than the key that "
-        "parked it", "resume", tool=True,
+        "parked it", "resume", tool="core",
     ),
-    Row(release, models.Release, models.TaskView, "/v1/tasks/release", _HOLDER, "release"),
+    Row(
+        release, models.Release, models.TaskView, "/v1/tasks/release", _HOLDER, "release", tool="wide",
+    ),
     Row(
         cancel, models.Cancel, models.TaskView, "/v1/tasks/cancel", "key for the queue and the effect class",
-        "cancel",
+        "cancel", tool="wide",
     ),
     Row(requeue, models.TaskRef, models.Enqueued, "/v1/tasks/requeue", "admin", "requeue"),
     Row(
@@ -130,44 +136,50 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row(jobs.jobs, models.ListJobs, models.Jobs, "/v1/jobs", "any key; shows its queues", "jobs list", "GET"),
     Row(reap, Nothing, models.Reaped, "/v1/admin/reap", "admin", "reap"),
-    Row(looks.task, models.AskTask, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET"),
+    Row(
+        looks.task, models.AskTask, models.TaskView, "/v1/tasks/{task_id}", _QUEUE, "tasks show", "GET",
+        tool="wide",
+    ),
     Row(
         looks.tasks, models.ListTasks, models.Tasks, "/v1/tasks", "any key; shows its queues",
         "tasks list", "GET",
     ),
     Row(
         looks.results, models.TaskRef, models.Results, "/v1/tasks/{task_id}/results", _QUEUE, "tasks results",
-        "GET",
+        "GET", tool="wide",
     ),
     Row(looks.counts, models.AskCounts, models.Counts, "/v1/counts", "any key", "counts", "GET"),
     Row(looks.health, Nothing, models.Health, "/v1/health", "nothing", "health", "GET"),
     Row(looks.events, models.ListEvents, models.Events, "/v1/events", "admin", "events", "GET"),
     Row(
         records.put_record, models.PutRecord, models.RecordVersion, _RECORD, _STORE, "records put",
-        many=records.puts,
+        many=records.puts, tool="wide",
     ),
     Row(
         records.put_records, models.PutRecords, models.Written, "/v1/stores/batch", _STORE,
         "records put-batch", many=records.puts,
     ),
-    Row(records.get_record, models.RecordRef, models.RecordVersion, _RECORD, _STORE, "records get", "GET"),
+    Row(
+        records.get_record, models.RecordRef, models.RecordVersion, _RECORD, _STORE, "records get", "GET",
+        tool="wide",
+    ),
     Row(
         records.record_history, models.RecordVersions, models.History, f"{_RECORD}/history", _STORE,
-        "records history", "GET",
+        "records history", "GET", tool="wide",
     ),
     Row(records.stores, Nothing, models.Stores, "/v1/stores", _STORE, "records stores", "GET"),
     Row(
         records.list_records, models.ListRecords, models.Records, "/v1/stores/{store}/records", _STORE,
-        "records list", "GET",
+        "records list", "GET", tool="wide",
     ),
-    Row(feeds.feeds, Nothing, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET"),
+    Row(feeds.feeds, Nothing, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET", tool="wide"),
     Row(
         feeds.publish_feed, models.PublishFeed, models.Published, "/v1/feeds/{feed}", _STORE, "feeds publish",
-        status=201,
+        status=201, tool="wide",
     ),
     Row(
         feeds.poll_feed, models.PollFeed, models.FeedPage, "/v1/feeds/{feed}", _STORE, "feeds poll", "GET",
-        waits=True,
+        waits=True, tool="wide",
     ),
     Row(
         put_blob, models.PutBlob, models.Blob, "/v1/blobs", _STORE, "blobs put", status=201, body="bytes",

@@ -14,7 +14,7 @@ from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
-WITHOUT_JSON = {"tessera work", "tessera serve"} | {
+WITHOUT_JSON = {"tessera work", "tessera serve", "tessera mcp stdio"} | {
     f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")
 }
 

@@ -14,6 +14,8 @@ import pytest
 from wake.conftest import Daemon, Room, Tmux, until
 from wake.test_tmux import attach, body_of
 
+from tessera import agent_files
+from tessera.errors import TesseraError
 from tessera.wake import drops, install
 from tessera.wake.errors import InvalidRequest, NotFound
 from tessera.wake.text import frame
@@ -206,8 +208,9 @@ def test_settings_that_are_not_understood_stay(folder: Path, content: str) -> No
     """Settings of another shape are refused, not overwritten."""
     path = folder / "settings.json"
     path.write_text(content)
-    with pytest.raises(InvalidRequest):
-        install.installed(install.read(path), "claude")
+    with pytest.raises(TesseraError) as refused:
+        install.installed(agent_files.json_object(path), "claude")
+    assert refused.value.code == "invalid_request"
     assert path.read_text() == content
 
 

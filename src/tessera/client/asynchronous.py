@@ -34,6 +34,11 @@ class AsyncTessera(AsyncVerbs):
     def __init__(self, door: AsyncDoor) -> None:
         self._door = door
 
+    @property
+    def door(self) -> AsyncDoor:
+        """Where its verbs are carried out."""
+        return self._door
+
     def as_key(self, secret: str) -> AsyncTessera:
         """The same store with only the rights of a key."""
         return AsyncTessera(self._door.as_key(secret))

@@ -9,7 +9,10 @@ from typing import Final
 from tessera.service.answers import Answer, Pairs, no_content
 from tessera.service.requests import Headers
 
-_REQUESTED: Final = b"authorization, content-type, idempotency-key, if-none-match, last-event-id, range"
+_REQUESTED: Final = (
+    b"authorization, content-type, idempotency-key, if-none-match, last-event-id, mcp-method, mcp-name, "
+    b"mcp-protocol-version, mcp-session-id, range"
+)
 _SHOWN: Final = b"allow, content-range, etag, retry-after, x-request-id"
 _KEEP_SECONDS: Final = b"600"
 _VARY: Final = (b"vary", b"Origin")

@@ -114,6 +114,7 @@ class _Serving:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+            await service.close()
             engine.close()
             await asyncio.sleep(0)  # the last answers of the store are on their way
             requests.flush()

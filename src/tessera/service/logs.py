@@ -43,7 +43,7 @@ def set_up(stream: TextIO, runtime: Runtime, as_json: bool) -> None:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(HouseFormatter(runtime, as_json))
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    for quiet in ("uvicorn.error", "asyncio"):
+    for quiet in ("uvicorn.error", "asyncio", "mcp"):
         logging.getLogger(quiet).setLevel(logging.WARNING)
 
 

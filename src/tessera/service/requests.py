@@ -72,6 +72,13 @@ def refuse_key_in_query(query: bytes) -> None:
         raise Unauthorized("a key travels in the Authorization header, never in the query")
 
 
+def refuse_own_key(headers: Headers, body: bytes) -> None:
+    """A key inside a brief, a name or an idempotency key would be kept and shown: it is refused."""
+    secret = (headers.last(b"authorization") or b"").rpartition(b" ")[2]
+    if secret and (secret in body or secret in (headers.last(b"idempotency-key") or b"")):
+        raise InvalidRequest("the request holds its own key: a key travels in the Authorization header alone")
+
+
 def query_fields(query: bytes) -> dict[str, str]:
     """The fields of a query string, each given once."""
     if not query:
@@ -200,7 +207,7 @@ def ask_of_body(
         raise InvalidRequest("this path takes no query string")
     document = body or b"{}"
     if body:
-        _refuse_other_types(headers.get(b"content-type"))
+        refuse_other_types(headers.get(b"content-type"))
         _refuse_names_given_twice(document, row.ask)
     if named:
         document = _with_names(document, named)
@@ -256,7 +263,8 @@ class _Pairs(list[tuple[str, Any]]):
     """An object's members, each as often as it was given."""
 
 
-def _refuse_other_types(content_type: bytes | None) -> None:
+def refuse_other_types(content_type: bytes | None) -> None:
+    """Refuse a body that is announced as something else than JSON in UTF-8."""
     if content_type is None:
         return
     kind, *parameters = (part.strip().lower() for part in content_type.split(b";"))

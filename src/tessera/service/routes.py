@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -77,11 +77,16 @@ class Routes:
                 parts = route.template.split("/")
                 self._open.setdefault(len(parts), []).append((parts, route))
 
-    def __iter__(self) -> Iterable[Route]:
+    def __iter__(self) -> Iterator[Route]:
         yield from self._fixed.values()
         for several in self._open.values():
             for _, route in several:
                 yield route
+
+    def by_verb(self) -> dict[str, Target]:
+        """What there is by the verbs' names: the same objects, so that any door's calls run as one."""
+        flags = (flag for route in self for flag in route.targets.values())
+        return {target.row.name: target for targets in flags for target in targets.values()}
 
     def find(self, raw_path: str) -> tuple[Route, dict[str, str]] | None:
         """The route of a path that is still percent-encoded, and what stands for its names. Refuses a part

@@ -7,13 +7,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
 from tessera import models
 from tessera.errors import (
     Forbidden,
-    InvalidRequest,
     MethodNotAllowed,
     NotFound,
     TesseraError,
@@ -29,6 +29,7 @@ from tessera.service.bells import LOG, Bells
 from tessera.service.cors import Cors
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
+from tessera.service.mcp import ALLOW, PATH, PATHS, Mcp
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
 from tessera.service.requests import (
@@ -41,6 +42,7 @@ from tessera.service.requests import (
     ask_of_strings,
     query_fields,
     refuse_key_in_query,
+    refuse_own_key,
 )
 from tessera.service.routes import Routes, Target
 from tessera.service.streams import Stream, start_of
@@ -94,6 +96,7 @@ class Service:
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
         self._waits = Waits(engine, settings, runtime, self._bells)
+        self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out)
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._streams = 0
         self._stopping = False
@@ -109,6 +112,10 @@ class Service:
     async def sample(self) -> None:
         """Note for the board how much has been done by now."""
         await self._pages.sample()
+
+    async def close(self) -> None:
+        """Let go of what a stopped service still holds; nothing is answered any more."""
+        await self._mcp.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -151,6 +158,11 @@ class Service:
         if (page := self._pages.find(path)) is not None:
             request.route = page[0].template
             return await self._pages.answer(request, *page, self._address(request))
+        if path in PATHS:
+            request.route = PATH
+            if request.method == "OPTIONS":
+                return self._cors.preflight(ALLOW)
+            return await self._mcp.post(request)
         found = self._routes.find(path)
         if found is None:
             refuse_key_in_query(request.query)
@@ -190,8 +202,9 @@ class Service:
         return answers.document(_ALIVE)
 
     async def _caller(self, request: Request, target: Target) -> Caller:
-        if target.row.needs == "nothing":
-            return NOBODY
+        return NOBODY if target.row.needs == "nothing" else await self._holder(request)
+
+    async def _holder(self, request: Request) -> Caller:
         secret = secret_of(request.headers.last(b"authorization"))
         return await self._keys.caller(secret, self._address(request))
 
@@ -209,39 +222,35 @@ class Service:
         row = target.row
         if row.reads:
             return ask_of_strings(row, named, fields, request.headers)
-        whole = request.words is not None and not request.words.unread()
-        body = await self._bodies.read(request.headers, request.receive, whole=whole)
-        self._refuse_its_own_key(request, body)
+        body = await self._body(request)
         return ask_of_body(row, named, fields, request.headers, body)
 
-    @staticmethod
-    def _refuse_its_own_key(request: Request, body: bytes) -> None:
-        """A key inside a brief, a name or an idempotency key would be kept and shown: it is refused."""
-        authorization = request.headers.last(b"authorization") or b""
-        secret = authorization.rpartition(b" ")[2]
-        if not secret:
-            return
-        if secret in body or secret in (request.headers.last(b"idempotency-key") or b""):
-            raise InvalidRequest(
-                "the request holds its own key: a key travels in the Authorization header alone"
-            )
+    async def _body(self, request: Request) -> bytes:
+        whole = request.words is not None and not request.words.unread()
+        body = await self._bodies.read(request.headers, request.receive, whole=whole)
+        refuse_own_key(request.headers, body)
+        return body
 
     async def _run(
         self, request: Request, target: Target, caller: Caller, ask: Model, more: answers.Pairs
     ) -> Answer | None:
-        row = target.row
-        if isinstance(ask, Claim):
-            answer = await self._waits.claim(target, caller, ask, request.receive, request.gone)
-        elif isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
+        if isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
             return await self._stream(request, target, caller, ask, more)
-        elif row.reads:
-            answer = await self._waits.look(target, caller, ask, request.receive)
-        elif isinstance(ask, BATCHES):
+        answer = await self._carry_out(target, caller, ask, request.receive, request.gone)
+        return answers.answered(target.row, answer)
+
+    async def _carry_out(
+        self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
+    ) -> Any:
+        """A verb's answer, by whichever door it was asked for."""
+        if isinstance(ask, Claim):
+            return await self._waits.claim(target, caller, ask, receive, gone)
+        if target.row.reads:
+            return await self._waits.look(target, caller, ask, receive)
+        if isinstance(ask, BATCHES):
             async with self._batches:
-                answer = await self._engine.submit(target.run, caller, ask)
-        else:
-            answer = await self._engine.submit(target.run, caller, ask)
-        return answers.answered(row, answer)
+                return await self._engine.submit(target.run, caller, ask)
+        return await self._engine.submit(target.run, caller, ask)
 
     async def _stream(
         self, request: Request, target: Target, caller: Caller, ask: ListEvents, more: answers.Pairs
@@ -269,7 +278,7 @@ class Service:
         return None
 
     def _tell(self, news: News) -> None:
-        if news.foreign:
+        if news.foreign or any(type_ == "key_revoked" for type_, _ in news.events):
             self._keys.forget()
         self._waits.tell(news)
         self._bells.tell(news)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import difflib
-import json
-import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Any, Final
 
+from tessera.agent_files import program
 from tessera.wake.errors import InvalidRequest
 from tessera.wake.hooks import EVENTS
 
@@ -25,8 +22,7 @@ def settings_path(harness: str, home: Path) -> Path:
 
 def command(harness: str) -> str:
     """What the agent is to run: by its full path, for the agent's PATH may be another one."""
-    beside = Path(sys.executable).with_name("tessera")
-    return f"{shlex.quote(str(beside)) if beside.exists() else 'tessera'} {_OURS}{harness}"
+    return f"{shlex.quote(program())} {_OURS}{harness}"
 
 
 def installed(settings: dict[str, Any], harness: str) -> dict[str, Any]:
@@ -61,40 +57,3 @@ def removed(settings: dict[str, Any]) -> dict[str, Any]:
 def _is_ours(group: Any) -> bool:
     hooks = group.get("hooks", []) if isinstance(group, dict) else []
     return bool(hooks) and all(isinstance(one, dict) and _OURS in str(one.get("command")) for one in hooks)
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The settings as they are; none is an empty document. Refuses what is no JSON object."""
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise InvalidRequest(f"{path} is not JSON ({error}): mend it first") from error
-    if not isinstance(settings, dict):
-        raise InvalidRequest(f"{path} is not a JSON object")
-    return settings
-
-
-def difference(path: Path, after: dict[str, Any]) -> str:
-    """What writing would change, as a diff; empty if nothing."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    lines = difflib.unified_diff(
-        before.splitlines(), _text(after).splitlines(), str(path), str(path), lineterm=""
-    )  # fmt: skip
-    return "\n".join(lines) if read(path) != after else ""
-
-
-def write(path: Path, after: dict[str, Any]) -> None:
-    """Replace the settings in one go; a link is followed, the file's mode kept."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    beside = path.with_name(f".{path.name}.tessera-{os.getpid()}")
-    beside.write_text(_text(after), encoding="utf-8")
-    beside.chmod(mode)
-    beside.replace(path)
-
-
-def _text(settings: dict[str, Any]) -> str:
-    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tessera.cli.mcp import MISSING
 from tessera.cli.wake import common
 
 if TYPE_CHECKING:
@@ -66,21 +67,15 @@ def install_hooks(client: Client, say: Any, harness: str, remove: bool, path: Pa
       tessera wake install-hooks claude
       tessera wake install-hooks claude --remove
     """
+    from tessera import agent_files
+    from tessera.cli.agent_files import change
     from tessera.wake import install
 
     path = path or install.settings_path(harness, Path.home())
-    before = install.read(path)
+    before = agent_files.json_object(path)
     after = install.removed(before) if remove else install.installed(before, harness)
-    change = install.difference(path, after)
-    if not change:
-        say({"path": str(path), "changed": False}, f"{path}: nothing to change")
-        return
-    click.echo(change, err=True)
-    if not yes:
-        click.confirm(f"Write this to {path}?", abort=True, err=True)
-    install.write(path, after)
     trust = "\nCodex asks once whether to trust them." if harness == "codex" and not remove else ""
-    say({"path": str(path), "changed": True}, f"{path}: written{trust}")
+    change(path, agent_files.with_json(path, after), yes=yes, say=say, note=trust)
 
 
 @click.command()
@@ -95,5 +90,5 @@ def mcp(client: Client) -> None:
     try:
         from tessera.wake.tool import server
     except ImportError as error:
-        raise click.ClickException("install the extra first: pip install 'tessera-swarm[mcp]'") from error
+        raise click.ClickException(MISSING) from error
     server(client).run("stdio")
