@@ -33,8 +33,8 @@ TOKEN_BYTES = 4
 
 @pytest.mark.parametrize("headers", [{}, {"mcp-session-id": "any"}])
 @pytest.mark.parametrize("mode", [*MODES, "auto"])
-def test_a_client_lists_claims_and_submits(service: Running, mode: str, headers: dict[str, str]) -> None:
-    """In every revision, with a session's id or without, a client finds seven tools, claims and submits."""
+def test_h04_a_client_lists_claims_and_submits(service: Running, mode: str, headers: dict[str, str]) -> None:
+    """H04: in every revision, with a session's id or without, a client finds seven tools and uses them."""
     queue = service.queue(f"all-{len(mode)}-{len(headers)}")
     task_id = service.enqueue(queue, brief={"do": "it"})
 
@@ -83,8 +83,8 @@ def test_work_is_split_parked_and_resumed(service: Running, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_empty_claim_is_an_answer(service: Running, mode: str) -> None:
-    """Without work, a claim's result is a null lease and when to come back, and no error."""
+def test_h06_an_empty_claim_is_an_answer(service: Running, mode: str) -> None:
+    """H06: without work, a claim's result is a null lease and when to come back, and no error."""
     service.queue("nothing")
     assert good(call(service, "claim", mode=mode, queue="nothing", worker="w")) == {
         "lease": None,
@@ -115,8 +115,8 @@ def test_a_lost_answer_costs_nothing(service: Running, mode: str) -> None:
     assert again["attempts"] == 1
 
 
-def test_a_client_that_gives_up_in_the_middle_may_try_again(service: Running) -> None:
-    """A submit that is cancelled while the store is locked is stored once at most, and its retry answered."""
+def test_h02_a_client_that_gives_up_in_the_middle_may_try_again(service: Running) -> None:
+    """H02: a submit cancelled while the store is locked is stored once at most, its retry answered."""
     lease = hold(service, "locked")
     ended = of(lease, output=1, idempotency_key="mine")
 

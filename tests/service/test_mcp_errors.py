@@ -45,8 +45,10 @@ def listing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ("submit", {**NOT_YOURS, "idempotency_key": "k", "output": 2**60}),
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_invalid(service: Running, mode: str, tool: str, given: dict[str, Any]) -> None:
-    """Unknown, missing, wrong and too large arguments are `invalid_request`, in every tool."""
+def test_h06_wrong_arguments_are_invalid(
+    service: Running, mode: str, tool: str, given: dict[str, Any]
+) -> None:
+    """H06: unknown, missing, wrong and too large arguments are `invalid_request`, in every tool."""
     problem = refused(call(service, tool, mode=mode, **given))
     assert (problem["code"], problem["status"], problem["definite"]) == ("invalid_request", 400, True)
 
@@ -182,8 +184,8 @@ def test_bodies_are_what_they_should_be(service: Running) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_limit_is_the_same_as_over_http(service: Running, mode: str) -> None:
-    """An output of exactly 1 MiB of canonical text, in whatever characters, is stored; more is not."""
+def test_i15_a_limit_is_the_same_as_over_http(service: Running, mode: str) -> None:
+    """I15: an output of exactly 1 MiB of canonical text, in whatever characters, is stored; more is not."""
     lease = hold(service, f"limit-{mode}")
     room = OUTPUT_BYTES_MAX - 2 - 3 * (OUTPUT_BYTES_MAX // 3 - 1)  # what fills up to the limit, beside quotes
     output = "€" * (OUTPUT_BYTES_MAX // 3 - 1) + "x" * room
@@ -216,16 +218,16 @@ def test_an_unknown_tool_is_a_fault_of_the_protocol(service: Running) -> None:
         ({"host": "named.example"}, 200),
     ],
 )  # fmt: skip
-def test_pages_of_elsewhere_stay_outside(listing: Running, headers: dict[str, str], status: int) -> None:
-    """A good key does not let a page of another origin in, nor one that has its name point here."""
+def test_h16_pages_of_elsewhere_stay_outside(listing: Running, headers: dict[str, str], status: int) -> None:
+    """H16: a good key does not let a page of another origin in, nor one that has its name point here."""
     reply = post(listing, "tools/list", **headers)
     assert reply.status == status
     if status == 403:
         assert reply.code == "forbidden"
 
 
-def test_keys_in_arguments_come_back_nowhere(service: Running) -> None:
-    """The caller's key in an argument is refused; no answer, event or log has it."""
+def test_h11_keys_in_arguments_come_back_nowhere(service: Running) -> None:
+    """H11: the caller's key in an argument is refused; no answer, event or log has it."""
     key = service.key()
     hidden = {"name": "claim", "arguments": {"queue": "q", "worker": key, "api_key": key}}
     assert post(service, "tools/call", hidden, key=key).code == "invalid_request"
@@ -236,8 +238,8 @@ def test_keys_in_arguments_come_back_nowhere(service: Running) -> None:
     assert [one for one in everything if key[:16].encode() in one] == []
 
 
-def test_half_a_message_has_no_effect(service: Running) -> None:
-    """Clients that leave in the middle of their body leave nothing behind, and others are answered."""
+def test_h01_half_a_message_has_no_effect(service: Running) -> None:
+    """H01: clients that leave in the middle of their body leave nothing behind, and others are answered."""
     head = (
         f"POST /mcp HTTP/1.1\r\nhost: {HOST}\r\nauthorization: Bearer {service.admin}\r\n"
         "content-type: application/json\r\ncontent-length: 1000\r\n\r\n"
