@@ -148,11 +148,11 @@ class Service:
         if path == HEALTHZ:
             request.route = HEALTHZ
             return self._healthz(request)
-        if (page := self._pages.find(path)) is not None:
-            request.route = page[0].template
-            return await self._pages.answer(request, *page, self._address(request))
         found = self._routes.find(path)
         if found is None:
+            if (page := self._pages.find(path)) is not None:
+                request.route = page[0].template
+                return await self._pages.answer(request, *page, self._address(request))
             refuse_key_in_query(request.query)
             raise NotFound("there is nothing at this path")
         route, named = found
