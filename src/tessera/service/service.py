@@ -155,9 +155,6 @@ class Service:
         if path == HEALTHZ:
             request.route = HEALTHZ
             return self._healthz(request)
-        if (page := self._pages.find(path)) is not None:
-            request.route = page[0].template
-            return await self._pages.answer(request, *page, self._address(request))
         if path in PATHS:
             request.route = PATH
             if request.method == "OPTIONS":
@@ -165,6 +162,9 @@ class Service:
             return await self._mcp.post(request)
         found = self._routes.find(path)
         if found is None:
+            if (page := self._pages.find(path)) is not None:
+                request.route = page[0].template
+                return await self._pages.answer(request, *page, self._address(request))
             refuse_key_in_query(request.query)
             raise NotFound("there is nothing at this path")
         route, named = found
