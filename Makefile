@@ -11,7 +11,7 @@ PROCESSES ?= 3
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/base  ## a small swarm studies Python's standard library: about a minute, then a report
+demo: .venv/base  ## a small swarm studies Python's standard library: about half a minute once installed
 	$(BIN)/python -m examples.stdlib_swarm
 
 test: check tmux  ## everything that must hold, in its short form

@@ -6,7 +6,9 @@
 # COMMAND reads the brief (JSON) and writes the output (JSON). Exit code 3: nothing came within the wait.
 # A worker that goes on is a loop around this: while sh shell_worker.sh ...; do :; done
 set -eu
-url=$1 queue=$2
+usage='usage: TESSERA_KEY=... sh shell_worker.sh URL QUEUE COMMAND...'
+url=${1:?"$usage"} queue=${2:?"$usage"}
+: "${3:?"$usage"}" "${TESSERA_KEY:?"holds no key: tessera keys issue --queue QUEUE makes one"}"
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

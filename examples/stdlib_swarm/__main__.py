@@ -106,19 +106,26 @@ def _summary(owner: Tessera, plan: Plan, run: Run, folder: Path, console: Consol
             return 1
         console.print(Text("  ok ", "green"), Text(check.claim), soft_wrap=True)
     store = shlex.quote(str(folder / "store.db"))
+    command = _command()
     console.print(
         f"""
 The report: {folder / "report.html"} (and report.md beside it)
 
 Look around in the store:
-  tessera tasks list --kind package --store {store}
-  tessera tasks show study-{plan.asks_first} --store {store}
-  tessera counts --recount --store {store}
-  tessera events --store {store}""",
+  {command} tasks list --kind package --store {store}
+  {command} tasks show study-{plan.asks_first} --store {store}
+  {command} counts --recount --store {store}
+  {command} events --store {store}""",
         markup=False,
         soft_wrap=True,
     )
     return 0
+
+
+def _command() -> str:
+    """How a shell in this folder reaches `tessera`: it stands beside the interpreter, on PATH or not."""
+    path = Path(sys.executable).with_name("tessera")
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -90,6 +90,13 @@ def test_demo(tmp_path: Path) -> None:
     with tessera.open(str(out / "store.db")) as store:
         assert store.task("report").state == "done"
         assert store.counts(recount=True).agree
+    shown = [line for line in ran.stdout.splitlines() if "--store" in line]
+    assert len(shown) == 4
+    for line in shown:  # as pasted into a shell in which nothing is activated
+        subprocess.run(
+            ["sh", "-c", line], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+        )  # fmt: skip
 
 
 def test_interrupted_and_run_again(tmp_path: Path) -> None:

@@ -111,3 +111,22 @@ def test_shell_worker_that_fails(shell_work: Any, command: str) -> None:
 
     assert (ran.returncode, ran.stdout) == (0, f"{task_id}: dead\n")
     assert shell_work.owner.task(task_id).last_error.startswith("it rained\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key", "said"),
+    [
+        ([], "k", "usage: TESSERA_KEY=... sh shell_worker.sh URL QUEUE COMMAND..."),
+        (["http://127.0.0.1:1", "q"], "k", "usage: "),
+        (["http://127.0.0.1:1", "q", "cat"], "", "TESSERA_KEY: holds no key: tessera keys issue"),
+    ],
+)
+def test_shell_worker_says_how_it_is_used(arguments: list[str], key: str, said: str) -> None:
+    """Without its arguments or a key it names what is missing, and asks nobody."""
+    ran = subprocess.run(
+        ["sh", str(EXAMPLES / "shell_worker.sh"), *arguments],
+        env={**os.environ, "TESSERA_KEY": key}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ran.returncode != 0
+    assert said in ran.stderr
