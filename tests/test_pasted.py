@@ -22,6 +22,20 @@ set -euo pipefail
 trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
 curl() { command curl --fail-with-body "$@"; }
 """
+# Each page, what comes before it, and what it says in an empty folder and once more in the same one.
+PASTED = [
+    (
+        "README.md",
+        "",
+        ['"task_id":"pr-9"', "}200\n", '"state":"done","wait_reason"'],
+        ["\n204\n", '"replayed":true'],
+    ),
+    ("docs/guides/service.md", "", ['"claimed_at"', '"replayed":false'], ['"replayed":true']),
+    ("docs/guides/client.md", "", ["done ", "['ready', 'ready']"], ["done ", "['ready', 'ready']"]),
+    ("docs/guides/workers.md", "", [], []),
+    ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
+    ("examples/README.md", "", [": done\n"], [": done\n"]),
+]
 
 
 def free_port() -> str:
@@ -74,22 +88,7 @@ def paste(script: str, folder: Path) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "first", "again"),
-    [
-        (
-            "README.md",
-            "",
-            ['"task_id":"pr-9"', "}200\n", '"state":"done","wait_reason"'],
-            ["\n204\n", '"replayed":true'],
-        ),
-        ("docs/guides/service.md", "", ['"claimed_at"', '"replayed":false'], ['"replayed":true']),
-        ("docs/guides/client.md", "", ["done ", "['ready', 'ready']"], ["done ", "['ready', 'ready']"]),
-        ("docs/guides/workers.md", "", [], []),
-        ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
-        ("examples/README.md", "", [": done\n"], [": done\n"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "before", "first", "again"), PASTED)
 def test_pages_can_be_pasted(
     name: str, before: str, first: list[str], again: list[str], tmp_path: Path
 ) -> None:
