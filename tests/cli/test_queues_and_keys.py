@@ -133,6 +133,17 @@ def test_issue_warns_that_a_secret_is_shown_once(cli) -> None:
     assert issued.stdout.splitlines()[0] not in cli("keys", "list").stdout
 
 
+def test_issue_warns_of_a_queue_that_is_not_there(cli, store) -> None:
+    """A key for a queue that does not exist is issued with a warning; kinds and known queues bring none."""
+    issued = cli("keys", "issue", "--queue", "q", "--queue", "absent", "--kind", "any")
+
+    assert [line for line in issued.stderr.splitlines() if line.startswith("warning: ")] == [
+        "warning: there is no queue 'absent' yet; the key is issued all the same"
+    ]
+    assert store.keys()[-1].queues == ["absent", "q"]
+    assert "warning" not in cli("keys", "issue").stderr
+
+
 def test_revoked_key_counts_no_more(cli, store) -> None:
     """A revoked key is refused at once and listed as revoked."""
     issued = cli.json("keys", "issue")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import sys
@@ -163,8 +164,45 @@ def test_a_program_that_cannot_start_keeps_the_task_whole(cli, store, enqueue, t
 
     failed = cli(*WORK, "--", str(broken), code=1)
 
-    assert "error: internal: cannot run the command" in failed.stderr
+    assert f"error: invalid_request: cannot run {broken}: Exec format error" in failed.stderr
     assert (store.task(task_id).state, store.task(task_id).failures) == ("ready", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("echo 1\n", "does it begin with #!/bin/sh"),
+        ("#!/absent\n", "is the program of its #! line installed"),
+    ],
+)
+def test_a_script_that_cannot_start_is_told_what_to_do(cli, enqueue, tmp_path, text, hint) -> None:
+    """A script without a #! line, or with one that leads nowhere, is the user's to mend, and is told how."""
+    script = tmp_path / "script"
+    script.write_text(text)
+    script.chmod(0o755)
+    enqueue()
+
+    failed = cli(*WORK, "--", str(script), code=1)
+
+    assert failed.stderr.splitlines()[-1].startswith(f"error: invalid_request: cannot run {script}: ")
+    assert hint in failed.stderr
+
+
+def test_a_machine_that_cannot_is_not_the_command_s_fault() -> None:
+    """An error that does not name the program, as when no process can be made, is no invalid request."""
+    refusal = run.cannot_run("true", BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"))
+
+    assert refusal.code == "internal"
+
+
+def test_a_failure_says_when_it_is_tried_again(cli, store, enqueue) -> None:
+    """While a backoff runs, the line of the failure says until when."""
+    store.define_queue("q", backoff_base_seconds=600, backoff_cap_seconds=600)
+    task_id = enqueue()
+
+    said = cli(*WORK, "--once", "--", "false").stderr
+
+    assert f"the task is now ready, tried again at {store.task(task_id).not_before[11:19]} UTC; " in said
 
 
 def test_an_unknown_queue_ends_the_worker(cli) -> None:

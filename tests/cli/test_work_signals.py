@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -35,6 +36,25 @@ def test_a_signal_releases_what_runs(cli, store, enqueue, pipe, number) -> None:
     task = store.task(task_id)
     assert (task.state, task.failures, task.attempts) == ("ready", 0, 1)
     assert said.startswith(f"released: {task_id} ")
+
+
+def test_a_killed_worker_takes_its_commands_along(cli, enqueue, pipe, tmp_path) -> None:
+    """SIGKILL of the worker ends the whole group of each command: none of it goes on to write."""
+    tasks = {enqueue(), enqueue()}
+    written = tmp_path / "written"
+    later = f"exec 3>{pipe.path}; trap '' TERM; (sleep 15; echo 1 > {written}) & echo on >&3; wait"
+    with cli.process(*WORK, "--parallel", "2", "--", "sh", "-c", later) as worker:
+        assert [pipe.line(), pipe.line()] == ["on", "on"]
+        with cli.process("events", "--follow", "--json") as log:
+            while tasks:  # a heartbeat shows that the worker is past the start of its command
+                event = json.loads(log.stdout.readline())
+                if event["type"] == "heartbeat":
+                    tasks.discard(event["task_id"])
+        worker.kill()
+        worker.wait(END_SECONDS)
+
+    pipe.wait_for_end()
+    assert not written.exists()
 
 
 def test_a_signal_wakes_an_idle_worker(cli, enqueue) -> None:

@@ -45,6 +45,14 @@ def test_a_refusal_is_a_line_and_an_exit_code(run) -> None:
     assert wrong.stderr.startswith("error: unauthorized: ")
 
 
+def test_no_key_is_told_where_to_put_one(run) -> None:
+    """Without any key the line says how to give one here; a key that is wrong is not told so."""
+    none = run("counts", code=1, TESSERA_KEY="").stderr
+
+    assert none == "error: unauthorized: no key: set TESSERA_KEY or --key-file (in Python: key=)\n"
+    assert "no key" not in run("counts", code=1, TESSERA_KEY="wrong").stderr
+
+
 def test_a_key_comes_from_a_file(run, key, tmp_path) -> None:
     """`--key-file` names the key's file and counts more than the environment; one that is not there is wrong
     usage.

@@ -39,7 +39,18 @@ def issue(store: Tessera, say: Any, **body: Any) -> None:
     shown = ("key_id", "name", "queues", "kinds", "effect_classes", "scopes", "expires_at")
     grant = {name: getattr(issued.grant, name) for name in shown}
     say(issued, wire={"key_id": grant.pop("key_id"), "key": issued.key, **grant})
+    _warn_of_absent(store, grant["queues"])
     click.echo("Keep the key now: only its hash is stored, and it is never shown again.", err=True)
+
+
+def _warn_of_absent(store: Tessera, queues: list[str]) -> None:
+    """A key may come before its queue, but a name that no queue has is more often a slip."""
+    from tessera.names import ALL
+
+    known = {ALL, *(queue.name for queue in store.queues())}
+    for name in queues:
+        if name not in known:
+            click.echo(f"warning: there is no queue {name!r} yet; the key is issued all the same", err=True)
 
 
 @keys.command("list")

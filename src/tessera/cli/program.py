@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from tessera.cli.leash import Leash
 from tessera.cli.text import cut_front, json_value
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
 
@@ -54,7 +55,8 @@ class Program:
     """A command in a session of its own. It reads and writes files in a private directory, not pipes: a pipe
     would let whatever the command leaves behind keep it open, and its reader waiting, for ever.
 
-    Leaving the block ends the whole process group and removes the files.
+    Leaving the block ends the whole process group and removes the files. The group ends as well when this
+    process does, even if it is killed.
     """
 
     def __init__(self, command: Sequence[str], stdin: bytes, lease: bytes, env: Mapping[str, str]) -> None:
@@ -83,11 +85,14 @@ class Program:
         stdin = self._files.enter_context((self._home / "stdin").open("rb"))
         self._stdout = self._files.enter_context(self._create("stdout"))
         self._stderr = self._files.enter_context(self._create("stderr"))
+        self._leash = Leash()
+        self._files.callback(self._leash.let_go)
         self._process = subprocess.Popen(  # noqa: S603 - running the user's command is the purpose
             self._command, stdin=stdin, stdout=self._stdout, stderr=self._stderr, start_new_session=True,
             env={**self._env, "TESSERA_LEASE_FILE": str(self._home / "lease.json")},
         )  # fmt: skip
         self._started = True
+        self._leash.hold(self._process.pid)
 
     def when_ended(self, tell: Callable[[], None]) -> None:
         """Call `tell` from another thread as soon as the command has ended."""
@@ -113,6 +118,7 @@ class Program:
         """End what is left of the group and give the exit code; minus the signal's number if one ended it."""
         if self._process.returncode is None:
             self.signal(signal.SIGKILL)
+            self._leash.let_go()
         return self._process.wait()
 
     def verdict(self) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from contextlib import suppress
@@ -13,12 +14,16 @@ import msgspec
 
 from tessera.cli.program import Program
 from tessera.cli.text import shortened
-from tessera.errors import TesseraError
+from tessera.errors import InvalidRequest, TesseraError
 from tessera.models import Lease
 from tessera.worker import Context, Failed, Release, Report, Unfit, reports
 
 GRACE_SECONDS: Final = 5  # between asking a command to end and killing it
 LINE_CHARS: Final = 160  # of somebody else's words in a progress line
+HINTS: Final = {
+    errno.ENOEXEC: "; if it is a script, does it begin with #!/bin/sh (or another #! line)?",
+    errno.ENOENT: "; if it is a script, is the program of its #! line installed?",
+}
 
 
 class Carry:
@@ -34,8 +39,9 @@ class Carry:
         with Program(self._command, brief + b"\n", whole, self._env_for(lease)) as program:
             try:
                 program.start()
-            except OSError as error:  # this machine's fault, not the task's
-                raise Unfit(f"cannot run the command: {error}") from error
+            except OSError as error:  # the command's or this machine's fault, not the task's
+                refusal = cannot_run(self._command[0], error)
+                raise Unfit(refusal.detail) from refusal
             if not await self._ended_by_itself(program, context):
                 return Release()
             verdict = await asyncio.to_thread(program.verdict)
@@ -87,6 +93,14 @@ async def _end(program: Program, ended: asyncio.Future[Any]) -> None:
     """Ask the command to end, and wait for it as long as the grace lasts. What is left, `Program` kills."""
     program.signal(signal.SIGTERM)
     await asyncio.wait({ended}, timeout=GRACE_SECONDS)
+
+
+def cannot_run(program: str, error: OSError) -> TesseraError:
+    """The refusal for a command that did not start. The error names the program when it is the program's."""
+    if error.filename != program:
+        return TesseraError(f"cannot run the command: {error}")
+    hint = HINTS.get(error.errno or 0, "")
+    return InvalidRequest(f"cannot run {program}: {error.strerror}{hint}")
 
 
 class Lines:

@@ -48,7 +48,8 @@ def work(
     TESSERA_WORKER and TESSERA_ATTEMPT; the file that TESSERA_LEASE_FILE names holds the whole lease as JSON
     (children, dependencies, inputs). With these it may split, park, release or submit by itself.
 
-    It runs in a process group of its own, and the group ends with it. When the lease is lost, the group is
+    It runs in a process group of its own. The group ends with it, and with this process, even if that is
+    killed. When the lease is lost, the group is
     terminated (killed after 5 seconds) and the work goes on with the next task.
 
     SIGTERM or Ctrl-C: no more claims; what runs is terminated the same way, its leases are released without
@@ -72,7 +73,8 @@ def work(
     try:
         swarm.run(**how)
     except Unfit as unfit:
-        raise TesseraError(str(unfit)) from unfit
+        cause = unfit.__cause__  # which has the code
+        raise cause if isinstance(cause, TesseraError) else TesseraError(str(unfit)) from unfit
 
 
 def _env(url: str, key_file: str | None) -> dict[str, str]:

@@ -94,7 +94,7 @@ class AsyncHttpDoor:
                 timeout=timeout(sent),
             )  # fmt: skip
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise failure(error) from error
+            raise failure(error, self.wire.url) from error
         return self.wire.answer(sent, got.status_code, got.headers, got.content)
 
 

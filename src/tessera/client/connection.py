@@ -43,9 +43,9 @@ def url_of(wire: Wire, sent: Sent) -> httpx.URL:
     return url.copy_merge_params(sent.query) if sent.query else url
 
 
-def failure(error: Exception) -> TesseraError:
-    """The refusal that stands for an answer that did not come. It names the kind of failure and no address:
-    what a caller does not know already may be nobody's to tell.
+def failure(error: Exception, url: str) -> TesseraError:
+    """The refusal that stands for an answer that did not come. Of addresses it names only the service's URL,
+    which its caller gave and which holds no key: what else httpx says may be nobody's to tell.
     """
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
         return InvalidRequest("the service's URL cannot be used")
@@ -54,5 +54,5 @@ def failure(error: Exception) -> TesseraError:
             "the service's certificate is not trusted; SSL_CERT_FILE can name one", definite=True
         )
     if isinstance(error, _BEFORE_SENDING):
-        return Unavailable(f"{NEVER_REACHED} ({type(error).__name__})", definite=True)
+        return Unavailable(f"{NEVER_REACHED} at {url} ({type(error).__name__})", definite=True)
     return Unavailable(f"{NO_ANSWER} ({type(error).__name__})", definite=False)

@@ -54,7 +54,7 @@ class HttpDoor:
                 timeout=timeout(sent),
             )  # fmt: skip
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise failure(error) from error
+            raise failure(error, self.wire.url) from error
         return self.wire.answer(sent, got.status_code, got.headers, got.content)
 
 

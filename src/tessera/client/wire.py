@@ -18,7 +18,15 @@ from msgspec import Raw, Struct
 
 from tessera import models
 from tessera.client.retries import repeatable
-from tessera.errors import REGISTRY, InvalidRequest, RateLimited, TesseraError, Unavailable, from_problem
+from tessera.errors import (
+    REGISTRY,
+    InvalidRequest,
+    RateLimited,
+    TesseraError,
+    Unauthorized,
+    Unavailable,
+    from_problem,
+)
 from tessera.limits import BLOB_BYTES_MAX
 from tessera.models import Model
 from tessera.names import VERSION
@@ -29,6 +37,7 @@ KEY_VARIABLE: Final = "TESSERA_KEY"
 READ_SECONDS: Final = 30.0  # how long an answer may take, beyond what the verb itself waits
 CONNECT_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 4.0  # before a connection is closed: sooner than servers do, so that none is used dead
+NO_KEY: Final = f"no key: set {KEY_VARIABLE} or --key-file (in Python: key=)"
 NEVER_REACHED: Final = "the service cannot be reached"
 NO_ANSWER: Final = "no answer came: the service may or may not have done it"
 
@@ -134,7 +143,10 @@ class Wire:
         if status == 204:
             return models.Empty(retry_after_seconds=_retry_after(headers) or 1)
         if not 200 <= status < 300:
-            raise _refusal(status, headers, content)
+            refusal = _refusal(status, headers, content)
+            if self._key is None and isinstance(refusal, Unauthorized):  # the service knows only of headers
+                raise Unauthorized(NO_KEY, **refusal.extra)
+            raise refusal
         try:
             if row.answer_body == "bytes":
                 return _content(sent, headers, content, partial=status == 206)

@@ -183,7 +183,9 @@ class Attempt:
         receipt = await self._holding.hand_in(False, None, error)
         if receipt.replayed and receipt.ok:
             return self._report(reports.HANDED_BACK)
-        return self._report(reports.FAILED, f"the task is now {receipt.state}; {error}", receipt)
+        again = await self._holding.tried_again_at(receipt)
+        when = f", tried again at {again[11:19]} UTC" if again else ""
+        return self._report(reports.FAILED, f"the task is now {receipt.state}{when}; {error}", receipt)
 
     @staticmethod
     def _hash(receipt: Receipt, output: Any) -> str:

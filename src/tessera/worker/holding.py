@@ -73,6 +73,20 @@ class Holding:
             lambda: self._store.submit(task_id, token, output, f"{task_id}:{token}", ok=ok, error=error)
         )
 
+    async def tried_again_at(self, receipt: models.Receipt) -> str | None:
+        """When a failed task may be claimed again (RFC 3339, UTC). None if that is now or never, and if the
+        store does not say at once: it is only told to people.
+        """
+        if receipt.state != "ready":
+            return None
+        try:
+            async with asyncio.timeout(BEAT_TIMEOUT_SECONDS_MIN):
+                task = await self._store.task(receipt.task_id)
+        except (errors.TesseraError, TimeoutError):
+            return None
+        waits = task.not_before is not None and task.not_before > task.updated_at
+        return task.not_before if waits else None
+
     async def split(self, children: Any) -> list[str]:
         """Turn the task into children."""
         lease = self.lease
