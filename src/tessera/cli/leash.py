@@ -19,7 +19,7 @@ class Leash:
 
     def __init__(self) -> None:
         """Raises OSError when this machine cannot start a process more."""
-        self._watcher = subprocess.Popen(  # noqa: S603 - a script of ours, and nothing of anybody else's in it
+        self._watcher = subprocess.Popen(  # noqa: S603 - a script of our own
             ["/bin/sh", "-c", _WATCH], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True, bufsize=0,
         )  # fmt: skip
