@@ -25,7 +25,7 @@ from pathlib import Path
 import tessera
 from benchmarks import plain
 from benchmarks.queue import TASKS, disk, fill, loop, median
-from benchmarks.wakes import crowd, wake_ms
+from benchmarks.waiting import crowd, wake_ms
 from tessera.service import answers, requests
 from tessera.surface import SURFACE
 

@@ -16,12 +16,6 @@ class Backend(Protocol):
     """
 
     client: Tessera
-    url: str  # these three of a service only: its address,
-    key: str  # a key with all rights,
-
-    def said(self) -> str:
-        """... and all that it has logged."""
-        raise NotImplementedError
 
     def pass_seconds(self, seconds: float) -> None:
         """Return when at least that much time has passed for the backend: by its script, or by waiting."""
@@ -35,3 +29,13 @@ class Backend(Protocol):
     def keyed(self, **grant: Any) -> Tessera:
         """A client that acts under a new key of this grant."""
         return self.client.as_key(self.client.issue_key(**grant).key)
+
+
+class ServiceBackend(Backend, Protocol):
+    """One that is a service: the suite also asks it without its client."""
+
+    url: str
+    key: str  # with all rights
+
+    def said(self) -> str:
+        """All that it has logged."""

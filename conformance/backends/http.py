@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import tessera
-from conformance.backend import Backend
+from conformance.backend import ServiceBackend
 from conformance.backends.served import Clock
 from tessera.errors import Unavailable
 from tessera.library import Tessera
@@ -32,7 +32,7 @@ EVERYTHING = {
 PATIENCE_SECONDS = 60.0
 
 
-class HttpBackend(Backend):
+class HttpBackend(ServiceBackend):
     """A service on the loopback and a fresh store, its clock pushed instead of slept through."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class HttpBackend(Backend):
         assert (self._service.returncode, rest) == (0, b""), self.said()
 
 
-class RemoteBackend(Backend):
+class RemoteBackend(ServiceBackend):
     """The service at TESSERA_URL, on its own clock."""
 
     def __init__(self) -> None:
@@ -116,6 +116,6 @@ class RemoteBackend(Backend):
         return Path(os.environ["TESSERA_LOG_PATH"]).read_text(encoding="utf-8")
 
 
-def backend() -> Backend:
+def backend() -> ServiceBackend:
     """The service that the environment names, or one of our own."""
     return RemoteBackend() if os.environ.get("TESSERA_URL") else HttpBackend()

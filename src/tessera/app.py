@@ -15,10 +15,10 @@ from tessera.library import Tessera
 from tessera.library.upkeep import Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
+from tessera.rules import waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
-from tessera.states import ENDED_STATES
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -38,7 +38,7 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
     file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
     url = _url(url)
-    if url.startswith(("http://", "https://")):
+    if is_service(url):
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
@@ -85,6 +85,11 @@ def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.
     return diagnosis.doctor(_file(url), runtime or real_runtime())
 
 
+def is_service(url: str) -> bool:
+    """Whether a store's URL names a running service, rather than a file of this machine."""
+    return url.startswith(("http://", "https://"))
+
+
 def existing(url: str | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
     upkeep.existing(_file(url))
@@ -111,7 +116,7 @@ class DirectDoor:
         asked: Model = models.decode(ask, row.ask)
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
-        wait_us = int(_wait_seconds(asked) * SECOND_US)
+        wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
             if row.reads:
@@ -119,7 +124,7 @@ class DirectDoor:
             else:
                 answer = self._engine.submit(run, caller, asked).result()
             left = (until_us - self._runtime.elapsed_us()) / SECOND_US
-            if left <= 0 or not _is_empty(answer):
+            if left <= 0 or waits.is_enough(answer):
                 return answer
             self._runtime.sleep(min(left, WAIT_LOOK_SECONDS))
             caller = self._caller()
@@ -150,29 +155,13 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
-def _wait_seconds(asked: Model) -> float:
-    """How long an empty answer may be waited out."""
-    return getattr(asked, "wait_seconds", 0) or getattr(asked, "wait", 0)
-
-
-def _is_empty(answer: Any) -> bool:
-    """Whether it is worth waiting for a better one."""
-    match answer:
-        case models.TaskView():
-            return answer.state not in ENDED_STATES
-        case models.FeedPage():
-            return not answer.items
-        case _:
-            return isinstance(answer, models.Empty)
-
-
 def _url(given: str | None) -> str:
     return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
 
 def _file(url: str | None) -> str:
     """The path of a store on this machine, for what is done to its file."""
-    if _url(url).startswith(("http://", "https://")):
+    if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
     return _path(_url(url))
 

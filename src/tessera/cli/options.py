@@ -36,9 +36,9 @@ def _with_store(body: Body, *, makes: bool) -> Body:
     @functools.wraps(body)
     def command(url: str, *args: Any, key_file: str | None, **options: Any) -> None:
         import tessera
-        from tessera.app import existing
+        from tessera.app import existing, is_service
 
-        if not makes and not url.startswith(("http://", "https://")):
+        if not makes and not is_service(url):
             existing(url)
         with tessera.open(url, key=key_file and _content(key_file).strip()) as store:
             body(store, *args, **options)

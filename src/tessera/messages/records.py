@@ -25,8 +25,8 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The manners of every document of the ledger."""
 
     def fault(self) -> str | None:
-        """What is wrong with its values, if anything."""
-        raise NotImplementedError
+        """What is wrong with its values, if anything. Each document says so itself."""
+        raise NotImplementedError  # one that forgot must not pass for sound
 
 
 class Index(Document, frozen=True):

@@ -17,13 +17,13 @@ from tessera.models import (
     Claim,
     ClaimBatch,
     Empty,
-    FeedPage,
     Lease,
     Leases,
     Model,
     PollFeed,
     Release,
 )
+from tessera.rules import waits
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service.bells import FEEDS, Bells, rung, task_bell
@@ -32,12 +32,10 @@ from tessera.service.requests import Gone, Receive
 from tessera.service.routes import Target
 from tessera.service.waiting import Room
 from tessera.settings import Settings
-from tessera.states import ENDED, STATES
 from tessera.storage.port import EngineOnLoop, News
 from tessera.surface import SURFACE
 
 log = logging.getLogger("tessera.service")
-_ENDED = frozenset(STATES[state] for state in ENDED)
 
 
 class Waits:
@@ -106,7 +104,7 @@ class Waits:
             while True:
                 answer = await self._engine.read(target.run, caller, ask)
                 left = (until_us - self._runtime.elapsed_us()) / SECOND_US
-                if _is_enough(answer) or left <= 0 or self._stopping:
+                if waits.is_enough(answer) or left <= 0 or self._stopping:
                     return answer
                 await rung(bell, left)
 
@@ -132,11 +130,6 @@ class Waits:
         self._returning.discard(returning)
         if not returning.cancelled() and isinstance(error := returning.exception(), TesseraError):
             log.info("a lease that nobody took could not be given back: %s", error.code)
-
-
-def _is_enough(answer: Any) -> bool:
-    """Whether it is what was waited for."""
-    return bool(answer.items) if isinstance(answer, FeedPage) else answer.state in _ENDED
 
 
 async def until_gone(act: Coroutine[Any, Any, Any], receive: Receive) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tessera.errors import NotFound, VersionConflict
+from tessera.errors import NotFound
 from tessera.models import BucketInfo, ObjectMeta
 from tessera.rows import BucketRow, ObjectRow
+from tessera.rules import versions
 from tessera.runtime import rfc3339
 from tessera.storage.port import Transaction
 
@@ -17,16 +18,12 @@ def bucket_known(tx: Transaction, name: str) -> BucketRow:
     return bucket
 
 
-def head_expected(tx: Transaction, bucket: BucketRow, key: str, version: int | None) -> ObjectRow | None:
-    """The object's latest version, if it is the one that the writer expects; None expects that there is
-    none. Otherwise `version_conflict` with the version that there is.
-    """
+def head_expected(
+    tx: Transaction, bucket: BucketRow, key: str, expected: int | None
+) -> tuple[ObjectRow | None, int]:
+    """The object's latest version, if it is the one that the writer expects, and the number of the next."""
     head: ObjectRow | None = tx.one("object_head", bucket=bucket.bucket, key=key)
-    current = None if head is None else head.version
-    if current != version:
-        there = "does not exist" if current is None else f"is at version {current}"
-        raise VersionConflict(f"the object {there}", current_version=current)
-    return head
+    return head, versions.following(None if head is None else head.version, expected, "object")
 
 
 def version_known(tx: Transaction, bucket: BucketRow, key: str, version: int | None) -> ObjectRow:

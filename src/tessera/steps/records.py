@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera.canonical import json_text
-from tessera.errors import Forbidden, VersionConflict
+from tessera.errors import Forbidden
 from tessera.models import Raw, RecordVersion
 from tessera.names import OUR_STORES, REFLEXES, TOMBSTONES
 from tessera.rows import RecordHeadRow, RecordRow
@@ -21,16 +21,6 @@ class Heads:
     def __init__(self, tx: Transaction, names: Sequence[Name]) -> None:
         self.read = _heads(tx, names)
         self.now = dict(self.read)
-
-    def next_version(self, name: Name, expected: int | None) -> int:
-        """The version that a write makes, if the latest one is what its writer expects; None expects that
-        there is none. Otherwise `version_conflict` with the version that there is.
-        """
-        current = self.now.get(name)
-        if current != expected:
-            there = "does not exist" if current is None else f"is at version {current}"
-            raise VersionConflict(f"the record {there}", current_version=current)
-        return 1 if current is None else current + 1
 
 
 def refuse_reserved(store: str) -> None:

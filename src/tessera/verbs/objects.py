@@ -80,11 +80,11 @@ def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: Publi
     grants.holds_store(caller)
     put, staged = ask.object, ask.staged
     bucket = objects.bucket_known(tx, put.bucket)
-    head = objects.head_expected(tx, bucket, put.key, put.expected_version)
+    head, number = objects.head_expected(tx, bucket, put.key, put.expected_version)
     what = blobs.publication(tx, staged)
     version = ObjectRow(
         key=put.key,
-        version=1 if head is None else head.version + 1,
+        version=number,
         sha256=staged.sha256,
         size=staged.size,
         content_type=put.content_type,

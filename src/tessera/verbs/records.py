@@ -25,7 +25,7 @@ from tessera.models import (
     Written,
 )  # fmt: skip
 from tessera.rows import RecordRow
-from tessera.rules import grants, keys, sizes
+from tessera.rules import grants, keys, sizes, versions
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.steps import records
@@ -105,26 +105,27 @@ def list_records(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListRec
 def _decide(tx: Transaction, caller: Caller, ask: PutRecord | PutRecords, heads: Heads) -> list[RecordRow]:
     """The versions that one caller's writes make, noted in `heads`; or a refusal, which notes nothing."""
     grants.holds_store(caller)
-    before = dict(heads.now)
     rows = []
+    made: dict[records.Name, int] = {}  # noted for the others once all of it stands
     for place, write in enumerate(_writes(ask)):
         try:
-            row = _row(tx, write, heads)
+            name = (write.store, write.key)
+            row = _row(tx, write, made.get(name, heads.now.get(name)))
         except TesseraError as refusal:
-            heads.now = before
             if isinstance(ask, PutRecord):
                 raise
             detail = f"writes[{place}]: {refusal.detail}"[:DETAIL_CHARS_MAX]
             raise type(refusal)(detail, **refusal.extra) from refusal
-        heads.now[row.store, row.key] = row.version
+        made[name] = row.version
         rows.append(row)
+    heads.now |= made
     return rows
 
 
-def _row(tx: Transaction, write: PutRecord, heads: Heads) -> RecordRow:
+def _row(tx: Transaction, write: PutRecord, current: int | None) -> RecordRow:
     records.refuse_reserved(write.store)
     value = canonical(write.value, "value", RECORD_BYTES_MAX)
-    version = heads.next_version((write.store, write.key), write.expected_version)
+    version = versions.following(current, write.expected_version, "record")
     return RecordRow(write.store, write.key, version, value, tx.now)
 
 
