@@ -148,3 +148,13 @@ def test_stdio_without_the_sdk_says_what_to_install(tmp_path: Path) -> None:
     ran = subprocess.run([*TESSERA, "mcp", "stdio"], env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert "tessera-swarm[mcp]" in ran.stderr
+
+
+def test_an_entry_that_cannot_start(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the extra is missing, `install` says that what it enters does not start, and what to install."""
+    words = ("mcp", "install", "claude", "--settings", str(tmp_path / "mcp.json"), "--yes")
+    assert "warning" not in cli(*words).stderr
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = cli(*words, "--name", "other").stderr
+    assert "warning: what is entered, `tessera mcp stdio`, does not start: install the extra" in said
+    assert "warning" not in cli(*words, "--remove").stderr

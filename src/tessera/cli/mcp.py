@@ -9,8 +9,9 @@ import click
 
 from tessera.cli import options
 from tessera.cli.wake import common
+from tessera.names import HOW_TO_GET_MCP
 
-MISSING: Final = "install the extra first: pip install 'tessera-swarm[mcp]'"
+MISSING: Final = f"install the extra first: {HOW_TO_GET_MCP}"
 SETS: Final = click.Choice(["core", "all"])
 
 key_file = click.option(
@@ -52,12 +53,15 @@ def install(
       tessera mcp install codex --remove
     """
     import os
+    from importlib.util import find_spec
 
     from tessera.cli import mcp_files
     from tessera.cli.agent_files import change
 
     path = path or mcp_files.default_path(client, Path.home(), os.environ)
     entry = None if how["remove"] else mcp_files.entry(client, url, key_file)
+    if entry is not None and "command" in entry and find_spec("mcp") is None:
+        click.echo(f"warning: what is entered, `tessera mcp stdio`, does not start: {MISSING}", err=True)
     change(path, mcp_files.text_with(client, path, name, entry), yes=how["yes"], say=say)
 
 

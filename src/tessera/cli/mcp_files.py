@@ -35,8 +35,9 @@ def entry(client: str, url: str, key_file: str | None) -> Entry:
     variable; Claude Code starts the bridge, for it passes variables on to a program more reliably than into
     a header. A store's file takes the bridge too.
     """
-    is_service = url.startswith(("http://", "https://"))
-    if client == "codex" and is_service and key_file is None:
+    from tessera.app import is_service
+
+    if client == "codex" and is_service(url) and key_file is None:
         return {
             "url": f"{url.rstrip('/')}/mcp", "bearer_token_env_var": KEY_VARIABLE,
             "tool_timeout_sec": TOOL_SECONDS,
@@ -44,7 +45,7 @@ def entry(client: str, url: str, key_file: str | None) -> Entry:
     store = url if "://" in url else str(Path(url).absolute())
     keyed = [] if key_file is None else ["--key-file", str(Path(key_file).absolute())]
     made: Entry = {"command": program(), "args": ["mcp", "stdio", "--store", store, *keyed]}
-    if is_service and key_file is None:
+    if is_service(url) and key_file is None:
         made["env"] = {KEY_VARIABLE: f"${{{KEY_VARIABLE}}}"}
     return made
 

@@ -29,6 +29,7 @@ from tessera.errors import (
     Unavailable,
 )
 from tessera.models import Model
+from tessera.names import HOW_TO_GET_MCP
 from tessera.rules.grants import Caller
 from tessera.service import answers
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
@@ -176,7 +177,7 @@ class Mcp:
         try:
             made = await asyncio.to_thread(_manager, self._wide, self._call)
         except ImportError:
-            started.set_exception(NotFound("MCP is not installed here: pip install 'tessera-swarm[mcp]'"))
+            started.set_exception(NotFound(f"MCP is not installed here: {HOW_TO_GET_MCP}"))
             return
         except Exception as error:
             started.set_exception(error)
