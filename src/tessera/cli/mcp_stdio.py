@@ -12,6 +12,7 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 
 import tessera
+from tessera.app import is_service
 from tessera.errors import TesseraError
 from tessera.tools.catalog import Tool
 from tessera.tools.server import server
@@ -49,7 +50,7 @@ async def _store(url: str, key: str | None) -> AsyncIterator[Carry]:
     """The store, asked without holding up the loop. A call to a service that is cancelled hangs up, so that
     what it might have claimed is given back; one on a file comes to its end first.
     """
-    if url.startswith(("http://", "https://")):
+    if is_service(url):
         async with tessera.AsyncClient(url, key) as client:
             yield client.door.call
         return
