@@ -123,6 +123,8 @@ MESSAGE_TAGS_MAX: Final = 100
 MESSAGE_FILE_BYTES_MAX: Final = 64 << 20  # of any file that the messages room reads
 MESSAGE_NAMES_MAX: Final = 8  # filenames drawn for one message before giving up
 ADDRESS_CHARS_MAX: Final = 255
+TOPIC_MESSAGE_BYTES_MAX: Final = 1_024  # of the ordered log: one chunk of the network's
+CLAIM_MESSAGE_SECONDS_MAX: Final = 180  # from a claim's message to its place in the log: later it never wins
 LEDGER_LOCK_SECONDS_MAX: Final = 60  # how long a send or a read waits for the sender's lock
 
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

@@ -90,6 +90,15 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
+from tessera.models.topics import (
+    AppendMessage,
+    ChunkInfo,
+    InitialTransaction,
+    Proof,
+    ReadTopic,
+    TopicMessage,
+    TopicMessages,
+)
 from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
 
 __all__ = [
@@ -97,6 +106,7 @@ __all__ = [
     "OCTETS",
     "Advice",
     "AnyModel",
+    "AppendMessage",
     "Approval",
     "ApprovalBody",
     "AskCounts",
@@ -111,6 +121,7 @@ __all__ = [
     "Check",
     "Child",
     "Children",
+    "ChunkInfo",
     "Claim",
     "ClaimBatch",
     "Content",
@@ -135,6 +146,7 @@ __all__ = [
     "Health",
     "Heartbeat",
     "History",
+    "InitialTransaction",
     "Input",
     "IssueKeyBody",
     "IssuedKey",
@@ -160,6 +172,7 @@ __all__ = [
     "Outcome",
     "Park",
     "PollFeed",
+    "Proof",
     "PublishFeed",
     "Published",
     "PutBlob",
@@ -172,6 +185,7 @@ __all__ = [
     "QueueRef",
     "Queues",
     "Raw",
+    "ReadTopic",
     "Reaped",
     "Receipt",
     "RecordRef",
@@ -194,6 +208,8 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TopicMessage",
+    "TopicMessages",
     "UpdateJob",
     "Verified",
     "Versions",

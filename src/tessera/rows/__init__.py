@@ -28,6 +28,7 @@ from tessera.rows.queue import (
     TaskRow,
 )
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
+from tessera.rows.topics import TopicMessageRow, TopicRow
 from tessera.rows.upkeep import (
     BlobSizes,
     BriefToCheck,
@@ -83,6 +84,8 @@ __all__ = [
     "TaskRow",
     "TaskToCheck",
     "Text",
+    "TopicMessageRow",
+    "TopicRow",
     "UploadRow",
     "Wrong",
 ]

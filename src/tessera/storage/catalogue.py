@@ -9,7 +9,7 @@ A remembered statement is answered from memory until one of the named statements
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -18,6 +18,7 @@ from types import ModuleType
 from tessera import rows
 
 SQL = Path(__file__).parent / "sql"
+FOLDERS = (SQL, SQL.parent.parent / "lite" / "sql")  # a store's; the rooms that use it keep their own
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
@@ -39,13 +40,16 @@ class Statement:
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
 
 
-def load(folder: Path = SQL, dialect: str | None = None, module: ModuleType = rows) -> dict[str, Statement]:
-    """Every statement by name; `module` has the structs of their rows. A name used twice, or a dialect's
-    statement that replaces nothing, refuses to load.
+def load(
+    folder: Path | None = None, dialect: str | None = None, module: ModuleType = rows
+) -> dict[str, Statement]:
+    """Every statement of a folder, or of a store's folders, by name; `module` has the structs of their rows.
+    A name used twice, or a dialect's statement that replaces nothing, refuses to load.
     """
-    blocks = _blocks(folder)
+    folders = FOLDERS if folder is None else (folder,)
+    blocks = _blocks(folders)
     if dialect is not None:
-        replacements = _blocks(folder / dialect)
+        replacements = _blocks([folder / dialect for folder in folders])
         if unknown := replacements.keys() - blocks.keys():
             raise ValueError(f"{dialect} replaces statements that do not exist: {sorted(unknown)}")
         blocks |= replacements
@@ -57,9 +61,9 @@ def load(folder: Path = SQL, dialect: str | None = None, module: ModuleType = ro
     return {name: _statement(name, text, structs) for name, text in blocks.items()}
 
 
-def _blocks(folder: Path) -> dict[str, str]:
+def _blocks(folders: Iterable[Path]) -> dict[str, str]:
     blocks: dict[str, str] = {}
-    for path in sorted(folder.glob("*.sql")):
+    for path in (path for folder in folders for path in sorted(folder.glob("*.sql"))):
         _, *parts = _NAME.split(path.read_text(encoding="utf-8"))
         for name, text in zip(parts[::2], parts[1::2], strict=True):
             if name in blocks:
