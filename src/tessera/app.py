@@ -114,8 +114,10 @@ class DirectDoor:
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
         asked: Model = models.decode(ask, row.ask)
-        if row.is_act:
+        if row.body == "bytes":
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
+        if row.takes_steps:
+            return carry_out(row.verb(asked), self._engine, caller, rest=self._runtime.sleep)
         wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:

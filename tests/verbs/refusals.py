@@ -68,10 +68,27 @@ REFUSALS: dict[str, set[str]] = {
     "object_meta": {"invalid_request", "forbidden", "not_found"},
     "list_objects": {"invalid_request", "forbidden", "not_found"},
     "object_history": {"invalid_request", "forbidden", "not_found"},
-    "issue_key": {"invalid_request", "scope_denied"},
+    "issue_key": {"invalid_request", "scope_denied", "not_found"},
     "keys": {"scope_denied"},
     "revoke_key": {"invalid_request", "not_found", "scope_denied"},
     "issue_approval": {"invalid_request", "scope_denied"},
+    "define_workspace": {"invalid_request", "scope_denied"},
+    "define_role": {"invalid_request", "scope_denied", "not_found", "invalid_state", "idempotency_conflict"},
+    "assign_queue": {"invalid_request", "scope_denied", "not_found", "forbidden", "invalid_state"},
+    "define_agent": {"invalid_request", "scope_denied", "not_found"},
+    "define_lite_task": {
+        "invalid_request",
+        "scope_denied",
+        "not_found",
+        "forbidden",
+        "idempotency_conflict",
+    },
+    "workspaces": set(),
+    "workspace": {"invalid_request", "not_found"},
+    "claims": {"invalid_request", "not_found"},
+    "claim_next": {"invalid_request"},  # what policy refuses is an answer
+    "claim_task": {"invalid_request", "not_found"},
+    "recover_claims": {"scope_denied"},
 }
 # Codes of doors and verbs that the queue itself does not have.
 ELSEWHERE = frozenset({"method_not_allowed", "rate_limited"})

@@ -186,6 +186,8 @@ _GRANT: Final[list[Callable[[Body], Body]]] = [
                  help="An effect class it holds; may be repeated. Left out: read."),
     click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES),
                  help="A right beyond tasks; may be repeated."),
+    click.option("--workspace", "workspace_id", metavar="WS",
+                 help="The workspace of an agent's key, one with the scope agent:runtime."),
     click.option("--days", type=int, help="How many days it lives, 1 to 14. Left out: 14."),
 ]  # fmt: skip
 

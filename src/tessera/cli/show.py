@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout, show_blobs, show_many, show_records, show_upkeep
+from tessera.cli import layout, show_blobs, show_lite, show_many, show_records, show_upkeep
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
@@ -49,6 +49,18 @@ view.register(models.Buckets, show_blobs.buckets)
 view.register(models.ObjectMeta, show_blobs.version)
 view.register(models.Objects, show_blobs.objects)
 view.register(models.Versions, show_blobs.versions)
+view.register(models.Workspace, show_lite.workspace)
+view.register(models.Workspaces, show_lite.workspaces)
+view.register(models.WorkspaceView, show_lite.workspace_view)
+view.register(models.Role, show_lite.role)
+view.register(models.WorkspaceQueue, show_lite.queue)
+view.register(models.Agent, show_lite.agent)
+view.register(models.Claimed, show_lite.claimed)
+view.register(models.NoTasks, show_lite.no_tasks)
+view.register(models.Missed, show_lite.missed)
+view.register(models.Rejected, show_lite.rejected)
+view.register(models.Claims, show_lite.claims)
+view.register(models.Recovered, show_lite.recovered)
 view.register(models.Verified, show_upkeep.verified)
 view.register(models.BackedUp, show_upkeep.backed_up)
 view.register(models.Restored, show_upkeep.restored)

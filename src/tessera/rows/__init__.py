@@ -7,6 +7,15 @@ positions in the tuples of `states.py` and `names.py`.
 
 from tessera.rows.base import Row, Scalar, Text
 from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
+from tessera.rows.lite import (
+    AgentRow,
+    ClaimRow,
+    ClaimShown,
+    RequestRow,
+    RequirementRow,
+    RoleRow,
+    WorkspaceRow,
+)
 from tessera.rows.pages import EdgeRow, EventMark, ParkedRow, Relative
 from tessera.rows.queue import (
     ApprovalRow,
@@ -43,6 +52,7 @@ from tessera.rows.upkeep import (
 )
 
 __all__ = [
+    "AgentRow",
     "ApprovalRow",
     "BlobRow",
     "BlobSizes",
@@ -50,6 +60,8 @@ __all__ = [
     "BriefToCheck",
     "BucketRow",
     "ChunkRow",
+    "ClaimRow",
+    "ClaimShown",
     "CountsRow",
     "Descendant",
     "EdgeRow",
@@ -73,9 +85,12 @@ __all__ = [
     "RecordHeadRow",
     "RecordRow",
     "Relative",
+    "RequestRow",
+    "RequirementRow",
     "RestoreSizes",
     "ResultRow",
     "ResultToCheck",
+    "RoleRow",
     "Row",
     "RunningJobs",
     "Scalar",
@@ -87,5 +102,6 @@ __all__ = [
     "TopicMessageRow",
     "TopicRow",
     "UploadRow",
+    "WorkspaceRow",
     "Wrong",
 ]

@@ -16,6 +16,7 @@ import uvicorn
 import uvloop
 from msgspec import Struct
 
+from tessera.acts.act import carry_out_on_loop
 from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, SAMPLE_SECONDS, STOP_SECONDS_MAX
 from tessera.models import Nothing
@@ -98,7 +99,7 @@ class _Serving:
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
         service = Service(engine, self._settings, self._runtime, requests)
         server = _Server(self._config(service))
-        acts = (self._reap(engine), self._sweep(server), self._sample(service))
+        acts = (self._reap(engine), self._recover(engine), self._sweep(server), self._sample(service))
         beside = [loop.create_task(act) for act in acts]
         serving = loop.create_task(server.serve(sockets=[listener]))
         try:
@@ -158,6 +159,13 @@ class _Serving:
         """Settle what has fallen due, again and again; what goes wrong once may go right the next time."""
         run = SURFACE["reap"].run()
         await self._every(self._settings.reap_seconds, lambda: engine.submit(run, OWNER, Nothing()))
+
+    async def _recover(self, engine: EngineOnLoop) -> None:
+        """Finish the claims of processes that died between two steps."""
+        recover = SURFACE["recover_claims"].verb
+        await self._every(
+            self._settings.reap_seconds, lambda: carry_out_on_loop(recover(Nothing()), engine, OWNER)
+        )
 
     async def _sweep(self, server: uvicorn.Server) -> None:
         async def sweep() -> None:

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, Final
 
 from tessera import models
+from tessera.acts.act import carry_out_on_loop
 from tessera.errors import (
     Forbidden,
     MethodNotAllowed,
@@ -245,6 +246,10 @@ class Service:
         """A verb's answer, by whichever door it was asked for."""
         if isinstance(ask, Claim):
             return await self._waits.claim(target, caller, ask, receive, gone)
+        if isinstance(ask, models.ClaimNext | models.ClaimTask):
+            return await self._waits.win(target, caller, ask, gone)
+        if target.row.takes_steps:
+            return await carry_out_on_loop(target.row.verb(ask), self._engine, caller)
         if target.row.reads:
             return await self._waits.look(target, caller, ask, receive)
         if isinstance(ask, BATCHES):

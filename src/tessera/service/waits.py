@@ -10,17 +10,21 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from tessera.errors import TesseraError
-from tessera.limits import CLAIMS_AT_ONCE, SECOND_US
+from tessera.acts.act import carry_out_on_loop
+from tessera.errors import RateLimited, TesseraError
+from tessera.limits import CLAIMS_AT_ONCE, LITE_CLAIMS_AT_ONCE, SECOND_US
 from tessera.models import (
     AskTask,
     Claim,
     ClaimBatch,
+    ClaimNext,
+    ClaimTask,
     Empty,
     Lease,
     Leases,
     Model,
     PollFeed,
+    Rejected,
     Release,
 )
 from tessera.rules import waits
@@ -49,6 +53,9 @@ class Waits:
             runtime, CLAIMS_AT_ONCE, settings.max_pending_claims, settings.claim_deadline_seconds,
             settings.claims_per_minute,
         )  # fmt: skip
+        self._lite_gate = Gate(
+            runtime, LITE_CLAIMS_AT_ONCE, settings.max_pending_claims, settings.claim_deadline_seconds, None
+        )
         self._release = SURFACE["release"].run()
         self._rooms: dict[str, Room] = {}
         self._returning: set[asyncio.Future[Any]] = set()
@@ -58,6 +65,7 @@ class Waits:
         """Claim nothing any more, and send away who waits."""
         self._stopping = True
         self._gate.stop()
+        self._lite_gate.stop()
         for room in self._rooms.values():
             room.stop()
 
@@ -90,6 +98,25 @@ class Waits:
             self._give_back(caller, ask, answer)
             raise Gone
         return answer
+
+    async def win(
+        self, target: Target, caller: Caller, ask: ClaimNext | ClaimTask, gone: Callable[[], bool]
+    ) -> Any:
+        """A lite claim's answer, after its turn. They have a gate of their own: a public log keeps each for
+        seconds, which no other claim should feel. Nothing is given back when the client has hung up, for its
+        key will ask again.
+        """
+        try:
+            self._gate.count(caller.key_id)
+            await self._lite_gate.enter(1)
+        except RateLimited as refusal:
+            return Rejected("rate_limited", retryable=True, retry_after_seconds=refusal.retry_after or 1)
+        try:
+            if gone():
+                raise Gone
+            return await carry_out_on_loop(target.row.verb(ask), self._engine, caller)
+        finally:
+            self._lite_gate.leave(1)
 
     async def look(self, target: Target, caller: Caller, ask: Model, receive: Receive) -> Any:
         """A look's answer. A task may be waited for until it has ended, a feed until it has more."""
