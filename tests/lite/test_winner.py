@@ -87,7 +87,7 @@ def test_whatever_order_rows_are_read_in(order: list[int], again: list[int]) -> 
     read = [topic[place] for place in [*order, *again]]
 
     assert winners(read, TRUSTED) == winners(topic, TRUSTED)
-    assert sorted(won.row.sequence_number for won in winners(topic, TRUSTED).values()) == [1, 3, 6]
+    assert sorted(won.sequence_number for won in winners(topic, TRUSTED).values()) == [1, 3, 6]
 
 
 def test_the_rows_are_those_of_one_second_each() -> None:

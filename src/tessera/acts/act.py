@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from tessera.limits import OUTSIDE_AT_ONCE
 from tessera.rules.grants import Caller
 from tessera.storage.port import Engine, Verb
 
@@ -32,9 +34,12 @@ class Look(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """Compute something that would hold up an event loop."""
+    """Compute something that would hold up an event loop; `outside` if it may wait some seconds for somebody
+    outside of this machine.
+    """
 
     compute: Callable[[], Any]
+    outside: bool = False
 
 
 class Take(Struct, frozen=True):
@@ -46,6 +51,9 @@ class Rest(Struct, frozen=True):
 
     seconds: float
 
+
+# Of their own, so that whoever waits for a network holds up no look; threads start when needed.
+_OUTSIDE = ThreadPoolExecutor(OUTSIDE_AT_ONCE, thread_name_prefix="tessera-outside")
 
 Step = Run | Look | Work | Take | Rest
 Answer = TypeVar("Answer")
@@ -111,10 +119,12 @@ async def carry_out_on_loop(
             return engine.read(step.verb, caller, step.ask)
         if isinstance(step, Rest):
             return asyncio.sleep(step.seconds)
-        if isinstance(step, Work):
-            return engine.compute(step.compute)
-        assert take is not None, "this act takes bytes: say whose"
-        return take()
+        if isinstance(step, Take):
+            assert take is not None, "this act takes bytes: say whose"
+            return take()
+        if step.outside:
+            return asyncio.get_running_loop().run_in_executor(_OUTSIDE, step.compute)
+        return engine.compute(step.compute)
 
     try:
         step = next(act)

@@ -55,9 +55,10 @@ def nanoseconds(stamp: str) -> int:
     string: one with eight digits would be another time to whoever pads it.
     """
     seconds, _, nanos = stamp.partition(".")
-    if len(nanos) != 9 or not stamp.isascii() or not seconds.isdigit() or not nanos.isdigit():
+    digits = seconds + nanos
+    if len(nanos) != 9 or not seconds or not digits.isascii() or not digits.isdigit():
         raise ValueError("a consensus time is seconds, a dot and nine digits")
-    return int(seconds) * SECOND_NS + int(nanos)
+    return int(digits)
 
 
 def running_hash(

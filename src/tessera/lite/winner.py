@@ -24,11 +24,11 @@ Contest = tuple[str, int]  # the task's commitment, the fencing token
 _LATE_NS = CLAIM_MESSAGE_SECONDS_MAX * SECOND_NS
 
 
-class Won(Struct, frozen=True):
+class Won(Struct, frozen=True, gc=False):
     """A winning claim and where it stands."""
 
     claim: LiteClaim
-    row: TopicMessage
+    sequence_number: int
 
 
 def claim_of(row: TopicMessage, trusted: Collection[str]) -> LiteClaim | None:
@@ -41,20 +41,32 @@ def claim_of(row: TopicMessage, trusted: Collection[str]) -> LiteClaim | None:
     return None if claim is None or _came_late(claim, row) else claim
 
 
-def winners(rows: Iterable[TopicMessage], trusted: Collection[str]) -> dict[Contest, Won]:
-    """The winner of every contest that the rows of one topic speak of, whatever order they are handed in and
-    however often. `trusted` are the accounts of the topic's role.
+class Winners:
+    """The winners of one topic's contests, as its rows are read: in pages, in any order, however often.
+    `trusted` are the accounts of the topic's role.
     """
-    found: dict[Contest, Won] = {}
-    for row in rows:
-        claim = claim_of(row, trusted)
-        if claim is None:
-            continue
-        contest = (claim.task, claim.fencing_token)
-        best = found.get(contest)
-        if best is None or row.sequence_number < best.row.sequence_number:
-            found[contest] = Won(claim, row)
-    return found
+
+    def __init__(self, trusted: Collection[str]) -> None:
+        self._trusted = frozenset(trusted)
+        self.found: dict[Contest, Won] = {}
+
+    def see(self, rows: Iterable[TopicMessage]) -> None:
+        """Read some rows."""
+        for row in rows:
+            claim = claim_of(row, self._trusted)
+            if claim is None:
+                continue
+            contest = (claim.task, claim.fencing_token)
+            best = self.found.get(contest)
+            if best is None or row.sequence_number < best.sequence_number:
+                self.found[contest] = Won(claim, row.sequence_number)
+
+
+def winners(rows: Iterable[TopicMessage], trusted: Collection[str]) -> dict[Contest, Won]:
+    """The winner of every contest that the rows of one topic speak of."""
+    read = Winners(trusted)
+    read.see(rows)
+    return read.found
 
 
 def winner(
