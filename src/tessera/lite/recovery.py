@@ -48,7 +48,7 @@ class LeftOver(Struct, frozen=True):
 
 
 def recover_claims(ask: Nothing, log: OrderedLog = LOCAL) -> Act[Recovered]:
-    """Settle the claims that were left half a minute ago or earlier. One whose message won has its lease from
+    """Settle the claims that were left a minute ago or earlier. One whose message won has its lease from
     now on, for its agent to find under the same key; one whose message never came is void, and so is its
     contest. Answers that nobody is promised any more are forgotten.
     """
