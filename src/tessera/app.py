@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO
 
 from tessera import diagnosis, models, upkeep
@@ -14,11 +15,13 @@ from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Tell, quietly
 from tessera.limits import SECOND_US
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import LaterLog, OrderedLog
 from tessera.models import Model
 from tessera.rules import waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
-from tessera.settings import from_environ
+from tessera.settings import from_environ, log_from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.port import Engine, Verb
@@ -44,7 +47,8 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         return Client(url, key, runtime=runtime)
     path, runtime = _path(url), runtime or real_runtime()
     engine = DirectEngine(path, runtime)
-    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    log = LaterLog(partial(_log, runtime))
+    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log))
     return store if key is None else store.as_key(key)
 
 
@@ -63,8 +67,9 @@ def serve(
     path, real = _path(settings.store), runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
     lifecycle.serve(
-        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
-    )
+        lambda loop: LoopEngine(path, real, loop), settings, real, started, log=_log(real), tls=files,
+        insecure=insecure,
+    )  # fmt: skip
 
 
 def restore(
@@ -100,8 +105,9 @@ class DirectDoor:
 
     def __init__(
         self, engine: Engine, runtime: Runtime, keeper: upkeep.Keeper | None = None,
-        secret_sha256: str | None = None,
+        secret_sha256: str | None = None, log: OrderedLog = LOCAL,
     ) -> None:  # fmt: skip
+        self._log = log
         self._engine = engine
         self._runtime = runtime
         self._keeper = keeper
@@ -117,7 +123,7 @@ class DirectDoor:
         if row.body == "bytes":
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         if row.takes_steps:
-            return carry_out(row.verb(asked), self._engine, caller, rest=self._runtime.sleep)
+            return carry_out(row.verb(asked, self._log), self._engine, caller, rest=self._runtime.sleep)
         wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
@@ -133,7 +139,7 @@ class DirectDoor:
 
     def as_key(self, secret: str) -> DirectDoor:
         """The same store for the holder of a key."""
-        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
+        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret), self._log)
 
     def keeper(self) -> upkeep.Keeper:
         """Who looks after the store as a whole, for its owner."""
@@ -146,6 +152,7 @@ class DirectDoor:
     def close(self) -> None:
         """Let go of the store."""
         self._engine.close()
+        self._log.close()
 
     def _caller(self) -> Caller:
         if self._secret_sha256 is None:
@@ -155,6 +162,29 @@ class DirectDoor:
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
+
+
+def make_topic(runtime: Runtime | None = None) -> models.MadeTopic:
+    """Make a topic on the Hedera network that the environment names. Refuses with `invalid_request` when lite
+    claims go to the store's own log, which makes its topics by itself.
+    """
+    from tessera.lite.opening import hedera_of  # what a log in the store need not load
+
+    log = hedera_of(log_from_environ(os.environ), runtime or real_runtime())
+    try:
+        return models.MadeTopic(log.make_topic())
+    finally:
+        log.close()
+
+
+def _log(runtime: Runtime) -> OrderedLog:
+    """The log that lite claims go to, as the environment says."""
+    settings = log_from_environ(os.environ)
+    if settings.lite_log == "local":
+        return LOCAL
+    from tessera.lite.opening import log_of  # what a log in the store need not load
+
+    return log_of(settings, runtime)
 
 
 def _url(given: str | None) -> str:

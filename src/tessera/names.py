@@ -6,6 +6,7 @@ What the database stores is the position in `EFFECT_CLASSES` and `EVENT_TYPES`: 
 from typing import Final
 
 VERSION: Final = "0.2.0"
+HOW_TO_GET_HEDERA: Final = "pip install 'tessera-swarm[hedera]', in a clone pip install '.[hedera]'"
 HOW_TO_GET_MCP: Final = "pip install 'tessera-swarm[mcp]', in a clone pip install '.[mcp]'"
 
 # `$` alone lets a trailing newline through in Python; the look-ahead closes that, in JavaScript too.

@@ -12,6 +12,7 @@ from tessera import models
 from tessera.acts.put import put_blob, put_object
 from tessera.lite import looks as lite
 from tessera.lite.claiming import claim_next, claim_task
+from tessera.lite.exporting import topic_messages, workspace_secret
 from tessera.lite.recovery import recover_claims
 from tessera.lite.tasks import define_lite_task
 from tessera.lite.workspaces import assign_queue, define_agent, define_role, define_workspace
@@ -266,6 +267,14 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row(
         lite.claims, models.ListClaims, models.Claims, "/v1/lite/claims", _WORKSPACE, "lite claims", "GET",
+    ),
+    Row(
+        topic_messages, models.TopicRows, models.TopicMessages, "/v1/lite/topics/{role_id}/messages",
+        _WORKSPACE, "lite export", "GET", takes_steps=True,
+    ),
+    Row(
+        workspace_secret, models.WorkspaceRef, models.WorkspaceSecret, None,
+        "the owner, on the store's machine", "lite secret", "GET",
     ),
     Row(
         recover_claims, Nothing, models.Recovered, "/v1/lite/recover", "admin", "lite recover",

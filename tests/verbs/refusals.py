@@ -89,6 +89,8 @@ REFUSALS: dict[str, set[str]] = {
     "claim_next": {"invalid_request"},  # what policy refuses is an answer
     "claim_task": {"invalid_request", "not_found"},
     "recover_claims": {"scope_denied"},
+    "topic_messages": {"invalid_request", "not_found"},
+    "workspace_secret": {"invalid_request", "scope_denied", "not_found"},
 }
 # Codes of doors and verbs that the queue itself does not have.
 ELSEWHERE = frozenset({"method_not_allowed", "rate_limited"})

@@ -86,6 +86,8 @@ ASKS: dict[str, dict[str, Any]] = {
     "claim_next": {"queue_id": "q", "agent_id": "agt_a", "idempotency_key": "i"},
     "claim_task": {"task_id": "t", "agent_id": "agt_a", "idempotency_key": "i"},
     "recover_claims": {},
+    "topic_messages": {"role_id": "role_r"},
+    "workspace_secret": {"workspace_id": "ws_a"},
 }
 VERBS = sorted(SURFACE)
 NO_REQUESTS = [

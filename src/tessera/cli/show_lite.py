@@ -7,6 +7,7 @@ from rich.text import Text
 
 from tessera import models
 from tessera.cli import layout
+from tessera.cli.text import visible
 
 NO_WORKSPACES = "No workspaces yet. Make one: tessera lite workspace define WS --name LABEL"
 
@@ -93,7 +94,28 @@ def claims(answer: models.Claims) -> RenderableType:
 
 def recovered(answer: models.Recovered) -> RenderableType:
     """What became of how many."""
-    return Text(f"{answer.claimed} claimed, {answer.missed} missed, {answer.void} void")
+    ended = f"{answer.claimed} claimed, {answer.missed} missed, {answer.void} void"
+    return Text(f"{ended}; {answer.verified} proofs verified")
+
+
+def topics_verified(answer: models.TopicsVerified) -> RenderableType:
+    """A line a topic, then the first thing that is wrong in each."""
+    rows = (
+        (one.topic_id, one.workspace_id, one.role_id, one.rows, one.contests, one.claims, one.unseen,
+         "holds" if one.finding is None else "BROKEN")
+        for one in answer.topics
+    )  # fmt: skip
+    columns = "topic, workspace, role, rows, contests, claims, unseen, verdict"
+    table = layout.table(columns, rows, none="No roles, so no topics.")
+    if answer.ok:
+        return Group(table, Text("Everything follows from the log.", "green"))
+    wrong = [Text(visible(f"{one.topic_id}: {one.finding}")) for one in answer.topics if one.finding]
+    return Group(table, Text("The log and the claims do NOT agree:", "bold red"), *wrong)
+
+
+def made_topic(answer: models.MadeTopic) -> RenderableType:
+    """Its id, and what it is for."""
+    return Text(f"{answer.topic_id} is made: tessera lite role define … --topic {answer.topic_id}")
 
 
 def _roles(roles: list[models.Role]) -> RenderableType:

@@ -563,6 +563,21 @@ class AsyncVerbs:
             "claims", workspace_id=workspace_id, topic_id=topic_id, state=state, limit=limit, after=after
         )
 
+    async def topic_messages(
+        self, role_id: str, workspace_id: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> models.TopicMessages:
+        """Rows of a role's topic in the log, as a mirror node shows them; pass `next` as `after` for more.
+        `workspace_id` says whose role it is, if several workspaces have one of that id.
+        """
+        return await self._call(
+            "topic_messages", role_id=role_id, workspace_id=workspace_id, after=after, limit=limit
+        )
+
+    async def workspace_secret(self, workspace_id: str) -> str:
+        """The secret that a workspace's ids are hidden under in the log, in hex; for the owner alone."""
+        found: models.WorkspaceSecret = await self._call("workspace_secret", workspace_id=workspace_id)
+        return found.secret
+
     async def recover_claims(self) -> models.Recovered:
         """Finish what claims were left with half a minute ago or earlier. A service does so by itself."""
         return await self._call("recover_claims")

@@ -89,6 +89,21 @@ class LiteVerbs:
             "claims", workspace_id=workspace_id, topic_id=topic_id, state=state, limit=limit, after=after
         )
 
+    def topic_messages(
+        self, role_id: str, workspace_id: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> models.TopicMessages:
+        """Rows of a role's topic in the log, as a mirror node shows them; pass `next` as `after` for more.
+        `workspace_id` says whose role it is, if several workspaces have one of that id.
+        """
+        return self._call(
+            "topic_messages", role_id=role_id, workspace_id=workspace_id, after=after, limit=limit
+        )
+
+    def workspace_secret(self, workspace_id: str) -> str:
+        """The secret that a workspace's ids are hidden under in the log, in hex; for the owner alone."""
+        found: models.WorkspaceSecret = self._call("workspace_secret", workspace_id=workspace_id)
+        return found.secret
+
     def recover_claims(self) -> models.Recovered:
         """Finish the claims that were left between two steps a minute ago or earlier. A service does so by itself."""
         return self._call("recover_claims")

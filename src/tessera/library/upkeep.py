@@ -25,6 +25,9 @@ class Keeper(Protocol):
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> models.BackedUp:
         """A copy of the store, checked."""
 
+    def verify_topics(self, topic_id: str | None, mirror: str | None) -> models.TopicsVerified:
+        """The topics of lite claims, followed from their first rows and compared with the claims."""
+
 
 class UpkeepVerbs:
     """What a store's owner can do on its machine."""
@@ -45,6 +48,15 @@ class UpkeepVerbs:
         copied only with `unsound`. `tessera.restore` brings it back.
         """
         return self._keeper().backup(fsdecode(file), force=force, unsound=unsound, tell=tell)
+
+    def verify_topics(
+        self, topic_id: str | None = None, *, mirror: str | None = None
+    ) -> models.TopicsVerified:
+        """Follow the topics of lite claims, or one, from their first rows: recompute running hashes and
+        winners, and compare every claim. The rows are read from the store's log, or from a mirror node by its
+        URL. What is wrong is in the answer.
+        """
+        return self._keeper().verify_topics(topic_id, mirror)
 
     def _keeper(self) -> Keeper:
         keeper = getattr(self._door, "keeper", None)

@@ -46,6 +46,9 @@ class LocalLog:
         account: str = yield Look(_PAYER, Nothing())
         return account
 
+    def close(self) -> None:
+        """The log lies in the store, which somebody else closes."""
+
 
 def append_message(tx: Transaction, runtime: Runtime, caller: Caller, ask: AppendMessage) -> Proof:
     """Put a message at the end of a topic; the first one makes the topic. Its consensus time is the verb's

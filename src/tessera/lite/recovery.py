@@ -19,6 +19,7 @@ from tessera.limits import (
 from tessera.lite.claiming import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.message import decode
+from tessera.lite.proving import verify_proofs
 from tessera.lite.settling import Settle, Settled, settle_claim
 from tessera.lite.winner import winner
 from tessera.models import Nothing, Proof, Recovered, TopicMessage
@@ -63,7 +64,9 @@ def recover_claims(ask: Nothing, log: OrderedLog = LOCAL) -> Act[Recovered]:
         ends[settled.state] += 1
     if left.forgets:
         yield Run(_FORGET, ask)
-    return Recovered(**{name: ends[number] for number, name in enumerate(CLAIM_STATES) if number})
+    verified = yield from verify_proofs(log)
+    counted = {name: ends[number] for number, name in enumerate(CLAIM_STATES) if number}
+    return Recovered(**counted, verified=verified)
 
 
 def left_behind(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> LeftOver:

@@ -276,3 +276,4 @@ class Recovered(Model, frozen=True):
     claimed: int
     missed: int
     void: int
+    verified: int  # proofs that the log's rows have confirmed

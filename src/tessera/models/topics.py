@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from tessera import limits, names
-from tessera.models.base import After, Model
+from tessera.models.base import After, KnownId, Model, WorkspaceId
 
 TopicId = Annotated[str, Meta(pattern=names.ENTITY_PATTERN)]
 AccountId = Annotated[str, Meta(pattern=names.ENTITY_PATTERN)]
@@ -75,9 +75,56 @@ class ReadTopic(Model, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
 
 
+class MadeTopic(Model, frozen=True):
+    """A topic that was made on a network."""
+
+    topic_id: str
+
+
 class TopicMessages(Model, frozen=True):
     """Messages of a topic in order; `next` is the number to go on after, also when there was nothing."""
 
     topic_id: str
     messages: list[TopicMessage]
     next: int
+
+
+class TopicRows(Model, frozen=True):
+    """Which rows of a role's topic to show: those after a sequence number, in order. `workspace_id` says
+    whose role it is when several workspaces have one of that id.
+    """
+
+    role_id: KnownId
+    workspace_id: WorkspaceId | None = None
+    after: After = 0
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
+
+
+class TopicVerified(Model, frozen=True):
+    """What a topic's rows say: how many there are, how many contests they decide, how many claims of the
+    store agree; `unseen` are claims whose rows a mirror does not show yet. `finding` is the first thing that
+    is wrong.
+    """
+
+    topic_id: str
+    role_id: str
+    workspace_id: str
+    rows: int
+    contests: int
+    claims: int
+    unseen: int
+    finding: str | None
+
+
+class TopicsVerified(Model, frozen=True):
+    """Every topic, verified; `ok` if nothing is wrong with any."""
+
+    ok: bool
+    topics: list[TopicVerified]
+
+
+class WorkspaceSecret(Model, frozen=True):
+    """What a workspace's ids are hidden under in the log, in hex."""
+
+    workspace_id: str
+    secret: str

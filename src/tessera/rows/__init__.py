@@ -37,7 +37,14 @@ from tessera.rows.queue import (
     TaskRow,
 )
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
-from tessera.rows.topics import TopicMessageRow, TopicRow
+from tessera.rows.topics import (
+    PendingProof,
+    PlacedClaim,
+    RoleTopic,
+    TopicMessageRow,
+    TopicRow,
+    VerifiedPlace,
+)
 from tessera.rows.upkeep import (
     BlobSizes,
     BriefToCheck,
@@ -81,6 +88,8 @@ __all__ = [
     "ObjectRow",
     "OutcomeRow",
     "ParkedRow",
+    "PendingProof",
+    "PlacedClaim",
     "QueueRow",
     "RecordHeadRow",
     "RecordRow",
@@ -91,6 +100,7 @@ __all__ = [
     "ResultRow",
     "ResultToCheck",
     "RoleRow",
+    "RoleTopic",
     "Row",
     "RunningJobs",
     "Scalar",
@@ -102,6 +112,7 @@ __all__ = [
     "TopicMessageRow",
     "TopicRow",
     "UploadRow",
+    "VerifiedPlace",
     "WorkspaceRow",
     "Wrong",
 ]

@@ -19,6 +19,8 @@ from msgspec import Struct
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, SAMPLE_SECONDS, STOP_SECONDS_MAX
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import OrderedLog
 from tessera.models import Nothing
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime
@@ -49,13 +51,14 @@ def serve(
     started: Callable[[str], None],
     tls: Tls | None = None,
     insecure: bool = False,
+    log: OrderedLog = LOCAL,
 ) -> None:
     """Serve until SIGTERM or SIGINT; `started` is called with the URL once it answers. Refuses, before it
     opens anything, an address that others can reach when nothing protects it.
     """
     _refuse_unprotected(settings, tls, insecure)
     set_up(sys.stderr, runtime, settings.log == "json")
-    uvloop.run(_Serving(open_engine, settings, runtime, started, tls).run())
+    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, log).run())
 
 
 def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> None:
@@ -80,8 +83,9 @@ class _Serving:
 
     def __init__(
         self, open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop], settings: Settings,
-        runtime: Runtime, started: Callable[[str], None], tls: Tls | None,
+        runtime: Runtime, started: Callable[[str], None], tls: Tls | None, ordered: OrderedLog,
     ) -> None:  # fmt: skip
+        self._ordered = ordered
         self._open_engine = open_engine
         self._settings = settings
         self._runtime = runtime
@@ -97,7 +101,7 @@ class _Serving:
         listener = _listener(self._settings)
         engine = self._open_engine(loop)
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
-        service = Service(engine, self._settings, self._runtime, requests)
+        service = Service(engine, self._settings, self._runtime, requests, self._ordered)
         server = _Server(self._config(service))
         acts = (self._reap(engine), self._recover(engine), self._sweep(server), self._sample(service))
         beside = [loop.create_task(act) for act in acts]
@@ -117,6 +121,7 @@ class _Serving:
             await asyncio.gather(*beside, return_exceptions=True)
             await service.close()
             engine.close()
+            self._ordered.close()
             await asyncio.sleep(0)  # the last answers of the store are on their way
             requests.flush()
 
@@ -163,9 +168,11 @@ class _Serving:
     async def _recover(self, engine: EngineOnLoop) -> None:
         """Finish the claims of processes that died between two steps."""
         recover = SURFACE["recover_claims"].verb
-        await self._every(
-            self._settings.reap_seconds, lambda: carry_out_on_loop(recover(Nothing()), engine, OWNER)
-        )
+
+        async def again() -> None:
+            await carry_out_on_loop(recover(Nothing(), self._ordered), engine, OWNER)
+
+        await self._every(self._settings.reap_seconds, again)
 
     async def _sweep(self, server: uvicorn.Server) -> None:
         async def sweep() -> None:

@@ -21,6 +21,7 @@ from tessera.errors import (
     Unavailable,
 )
 from tessera.limits import BATCHES_AT_ONCE, STREAMS_MAX
+from tessera.lite.log import OrderedLog
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -83,8 +84,10 @@ class Service:
     """The service on one engine. Call everything from the loop's thread."""
 
     def __init__(
-        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog
-    ) -> None:
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog,
+        ordered: OrderedLog,
+    ) -> None:  # fmt: skip
+        self._ordered = ordered
         self._engine = engine
         self._runtime = runtime
         self._log = requests
@@ -96,7 +99,7 @@ class Service:
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
-        self._waits = Waits(engine, settings, runtime, self._bells)
+        self._waits = Waits(engine, settings, runtime, self._bells, ordered)
         self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out)
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._streams = 0
@@ -249,7 +252,7 @@ class Service:
         if isinstance(ask, models.ClaimNext | models.ClaimTask):
             return await self._waits.win(target, caller, ask, gone)
         if target.row.takes_steps:
-            return await carry_out_on_loop(target.row.verb(ask), self._engine, caller)
+            return await carry_out_on_loop(target.row.verb(ask, self._ordered), self._engine, caller)
         if target.row.reads:
             return await self._waits.look(target, caller, ask, receive)
         if isinstance(ask, BATCHES):

@@ -13,6 +13,7 @@ from typing import Any
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import RateLimited, TesseraError
 from tessera.limits import CLAIMS_AT_ONCE, LITE_CLAIMS_AT_ONCE, SECOND_US
+from tessera.lite.log import OrderedLog
 from tessera.models import (
     AskTask,
     Claim,
@@ -45,7 +46,10 @@ log = logging.getLogger("tessera.service")
 class Waits:
     """The claims and looks of the service, waiting or not."""
 
-    def __init__(self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells) -> None:
+    def __init__(
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells, ordered: OrderedLog
+    ) -> None:
+        self._ordered = ordered
         self._engine = engine
         self._runtime = runtime
         self._bells = bells
@@ -114,7 +118,7 @@ class Waits:
         try:
             if gone():
                 raise Gone
-            return await carry_out_on_loop(target.row.verb(ask), self._engine, caller)
+            return await carry_out_on_loop(target.row.verb(ask, self._ordered), self._engine, caller)
         finally:
             self._lite_gate.leave(1)
 

@@ -19,6 +19,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "claim-next": ("claiming", "Contend for the next task of a workspace's queue."),
     "claim": ("claiming", "Contend for one task of a workspace."),
     "claims": ("claiming", "List claims, what became of them and where the log has them."),
+    "verify": ("proving", "Follow the topics from their first rows, and compare every claim."),
+    "export": ("proving", "Print the rows of a role's topic."),
+    "verifier": ("proving", "Print a program that checks exported rows."),
+    "secret": ("proving", "Print the secret that a workspace's ids are hidden under."),
+    "topic": ("proving", "Make a topic on a Hedera network."),
     "recover": ("claiming", "Finish the claims that somebody left between two steps."),
 }
 

@@ -86,3 +86,4 @@ create table usage_events (
   type text not null,
   at integer not null
 ) strict;
+create index usage_events_of_workspace on usage_events (workspace_id, at);
