@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-from lite.workshop import Steps, furnish, next_of, one_of, put
 
 import tessera
+from lite.workshop import Steps, furnish, next_of, one_of, put
 from tessera.library import Tessera
 from tessera.runtime import real_runtime
 from tessera.testing import World
@@ -26,8 +26,8 @@ Say = Callable[[str, Any], None]
 
 
 def day(store: Tessera, world: World, say: Say) -> None:
-    """Everything that the room's verbs do, each step such that it may be taken again: a win, a lost contest, a
-    claim that is left before its message and one that is left before its settle, and their recovery.
+    """Everything that the room's verbs do, each step such that it may be taken again: a win, a lost contest,
+    a claim that is left before its message and one that is left before its settle, and their recovery.
     """
     furnish(store)
     first, second, third = (put(store, task_id=f"task_{n}", priority=-n) for n in range(3))

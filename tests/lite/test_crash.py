@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 from crash.points import SOURCE, named_in
-from lite.dying import day
-from lite.workshop import assert_sound, claims
 
 import tessera
+from lite.dying import day
+from lite.workshop import assert_sound, claims
 from tessera.runtime import real_runtime
 from tessera.testing import World, die_at
 from tessera.values import with_values

@@ -176,6 +176,7 @@ def assert_sound(store: Tessera) -> None:
     """
     assert store.counts(recount=True).agree
     assert store.verify().ok
+    assert store.verify_topics().ok
     known = list(claims(store))
     contests = [(one.task_id, one.fencing_token) for one in known if one.state == "claimed"]
     assert len(set(contests)) == len(contests)

@@ -35,7 +35,7 @@ def keys(service: Running) -> dict[str, str]:
 
 
 def said(reply: Reply, *names: str) -> tuple[int, dict[str, str], bytes]:
-    """An answer to the letter, with the names that were asked for taken out, and what no two answers share."""
+    """An answer to the letter, without the names that were asked for and what no two answers share."""
     body, headers = reply.body, dict(reply.headers)
     for name in names:
         body = body.replace(name.encode(), b"NAME")
