@@ -183,8 +183,8 @@ def test_a_requeued_task_is_won_again(town: Tessera) -> None:
 
 
 def test_no_word_of_the_work_is_in_the_log(store: Tessera) -> None:
-    """Whatever the work is called, says, gives and comes to, and whatever ids and keys are used: none of it is
-    in the bytes of the log, in the claims or in the events.
+    """Whatever the work is called, says, gives and comes to, and whatever ids and keys are used: none of it
+    is in the bytes of the log, in the claims or in the events.
     """
     words = [f"word{number}xyz" for number in range(12)]
     furnish(store, "ws_" + words[0], "q" + words[1], "agt_" + words[2])

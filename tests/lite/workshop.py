@@ -14,6 +14,7 @@ import apsw
 from tessera.acts.act import Act, Look, Rest, Run
 from tessera.library import Tessera
 from tessera.lite.claiming import claim_next, claim_task
+from tessera.lite.local import LocalLog
 from tessera.lite.message import Commitments, LiteClaim, decode
 from tessera.lite.winner import winners
 from tessera.models import Claimed, ClaimNext, ClaimTask, TopicMessage
@@ -80,9 +81,9 @@ def messages(store: Tessera) -> list[LiteClaim]:
 
 def log_rows(store: Tessera, topic_id: str) -> list[TopicMessage]:
     """A topic's rows."""
-    from tessera.lite.local import LocalLog
-
-    rows: list[TopicMessage] = finish(store, LocalLog().read(topic_id))
+    rows: list[TopicMessage] = []
+    while page := finish(store, LocalLog().read(topic_id, rows[-1].sequence_number if rows else 0)):
+        rows += page
     return rows
 
 
@@ -175,6 +176,7 @@ def assert_sound(store: Tessera) -> None:
     """
     assert store.counts(recount=True).agree
     assert store.verify().ok
+    assert store.verify_topics().ok
     known = list(claims(store))
     contests = [(one.task_id, one.fencing_token) for one in known if one.state == "claimed"]
     assert len(set(contests)) == len(contests)

@@ -105,5 +105,7 @@ class LiteVerbs:
         return found.secret
 
     def recover_claims(self) -> models.Recovered:
-        """Finish the claims that were left between two steps a minute ago or earlier. A service does so by itself."""
+        """Finish the claims that were left between two steps a minute ago or earlier. A service does so by
+        itself.
+        """
         return self._call("recover_claims")
