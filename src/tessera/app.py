@@ -164,19 +164,6 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
-def make_topic(runtime: Runtime | None = None) -> models.MadeTopic:
-    """Make a topic on the Hedera network that the environment names. Refuses with `invalid_request` when lite
-    claims go to the store's own log, which makes its topics by itself.
-    """
-    from tessera.lite.opening import hedera_of  # what a log in the store need not load
-
-    log = hedera_of(log_from_environ(os.environ), runtime or real_runtime())
-    try:
-        return models.MadeTopic(log.make_topic())
-    finally:
-        log.close()
-
-
 def _log(runtime: Runtime) -> OrderedLog:
     """The log that lite claims go to, as the environment says."""
     settings = log_from_environ(os.environ)

@@ -15,7 +15,7 @@ from tessera.library.upkeep import Tell, quietly
 from tessera.lite.claiming import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.verifying import verify_topics
-from tessera.models import BackedUp, Epoch, Restored, TopicsVerified, Verified
+from tessera.models import BackedUp, Epoch, MadeTopic, Restored, TopicsVerified, Verified
 from tessera.rows import Numbers
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime, rfc3339_or_none
@@ -42,6 +42,10 @@ class Keeper:
         """Everything that the store claims about itself, computed again."""
         verified: Verified = self._engine.read(verify, tell)
         return verified
+
+    def make_topic(self) -> MadeTopic:
+        """A topic for a role, on the network that lite claims go to."""
+        return MadeTopic(carry_out(self._log.make_topic(), self._engine, OWNER))
 
     def verify_topics(self, topic_id: str | None, mirror: str | None) -> TopicsVerified:
         """Every topic of lite claims, or one: its rows, its winners and the store's claims."""

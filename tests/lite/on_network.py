@@ -13,7 +13,6 @@ import tessera
 from lite.hedera_stand_in import ACCOUNT, Network
 from lite.workshop import furnish
 from tessera.acts.act import Act, Answer
-from tessera.app import make_topic
 from tessera.library import Tessera
 from tessera.lite.hedera import HederaLog
 from tessera.lite.mirror import Mirror
@@ -65,7 +64,7 @@ def store_on(
     settings(network, folder, monkeypatch)
     monkeypatch.setattr("tessera.lite.claiming.CLAIM_RESTS_MAX", 5)  # looks at a mirror that is behind
     with tessera.open(str(folder / "store.db"), runtime=world.runtime()) as store:
-        furnish(store, topic_id=make_topic().topic_id)
+        furnish(store, topic_id=store.make_topic())
         yield store
         assert store.counts(recount=True).agree
 

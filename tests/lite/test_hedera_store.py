@@ -13,7 +13,6 @@ from lite.ground import message
 from lite.hedera_stand_in import ACCOUNT, Network
 from lite.on_network import store_on, topic_of
 from lite.workshop import ROLE, claims, fresh, furnish, put, won
-from tessera.app import make_topic
 from tessera.errors import InvalidRequest
 from tessera.library import Tessera
 from tessera.testing import World
@@ -130,8 +129,8 @@ def test_settings_that_lack_something(tmp_path: Path, monkeypatch: pytest.Monkey
     """A store opens whatever the settings of a network are; a claim refuses those that lack something, and a
     topic is made on a network alone.
     """
-    with pytest.raises(InvalidRequest, match="own log"):
-        make_topic()
+    with tessera.open(str(tmp_path / "store.db")) as store, pytest.raises(InvalidRequest, match="own log"):
+        store.make_topic()
     monkeypatch.setenv("TESSERA_LITE_LOG", "hedera")
     with tessera.open(str(tmp_path / "store.db")) as store:
         furnish(store)
@@ -140,4 +139,4 @@ def test_settings_that_lack_something(tmp_path: Path, monkeypatch: pytest.Monkey
             won(store)
         monkeypatch.setenv("TESSERA_HEDERA_ACCOUNT", "me")
         with pytest.raises(InvalidRequest, match=r"TESSERA_HEDERA_ACCOUNT: .*three numbers|Expected"):
-            make_topic()
+            store.make_topic()

@@ -112,6 +112,12 @@ class Stage:
         self.ids["lite"] = str(task)
         return self.ids["lite"]
 
+    def lite_role(self) -> str:
+        """A role that no other workspace has."""
+        role = {"workspace_id": self.workspace(), "role_id": f"role_{next(_numbers)}", "name": "R"}
+        assert self.service.post("/v1/lite/roles", role).status == 200
+        return role["role_id"]
+
     def lite_queue(self) -> str:
         """The queue of such a task."""
         self.lite_ready()
@@ -179,6 +185,7 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
     "define_agent": lambda stage: {"workspace_id": stage.workspace(), "agent_id": "agt_a"},
     "define_lite_task": lambda stage: stage.lite_task(),
     "workspace": lambda stage: {"{workspace_id}": stage.workspace()},
+    "topic_messages": lambda stage: {"{role_id}": stage.lite_role()},
     "claim_next": lambda stage: {"{queue_id}": stage.lite_queue(), **CLAIM},
     "claim_task": lambda stage: {"{task_id}": stage.lite_ready(), **CLAIM},
 }

@@ -113,6 +113,11 @@ def topics_verified(answer: models.TopicsVerified) -> RenderableType:
     return Group(table, Text("The log and the claims do NOT agree:", "bold red"), *wrong)
 
 
+def secret(answer: models.WorkspaceSecret) -> RenderableType:
+    """Nothing but the secret, so that it can go into a file."""
+    return Text(answer.secret)
+
+
 def made_topic(answer: models.MadeTopic) -> RenderableType:
     """Its id, and what it is for."""
     return Text(f"{answer.topic_id} is made: tessera lite role define … --topic {answer.topic_id}")

@@ -53,9 +53,10 @@ class HederaLog:
         yield from ()
         return self._network.account
 
-    def make_topic(self) -> str:
+    def make_topic(self) -> Act[str]:
         """Make a topic that only the holder of the submit key can write to; its id."""
-        return self._network.create_topic()
+        topic_id: str = yield Work(self._network.create_topic, outside=True)
+        return topic_id
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -32,6 +32,9 @@ class OrderedLog(Protocol):
     def close(self) -> None:
         """Let go of what the log lies behind."""
 
+    def make_topic(self) -> Act[str]:
+        """Make a topic for a role to use, where topics must be made; its id."""
+
     def payer(self) -> Act[str]:
         """The account that pays for what `append` sends: whom a role trusts that lists no accounts."""
 
@@ -50,6 +53,10 @@ class LaterLog:
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
         """The messages of a topic after a sequence number."""
         return self._log().read(topic_id, after, limit)
+
+    def make_topic(self) -> Act[str]:
+        """Make a topic for a role to use."""
+        return self._log().make_topic()
 
     def payer(self) -> Act[str]:
         """The account that appends."""

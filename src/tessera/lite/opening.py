@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tessera.acts.act import Act, Work
 from tessera.errors import InvalidRequest
@@ -16,9 +16,6 @@ from tessera.names import HOW_TO_GET_HEDERA
 from tessera.runtime import Runtime
 from tessera.settings import LogSettings
 
-if TYPE_CHECKING:
-    from tessera.lite.hedera import HederaLog
-
 PUBLIC_MIRRORS: Final = {
     "mainnet": "https://mainnet-public.mirrornode.hedera.com",
     "testnet": "https://testnet.mirrornode.hedera.com",
@@ -28,13 +25,8 @@ PUBLIC_MIRRORS: Final = {
 
 def log_of(settings: LogSettings, runtime: Runtime) -> OrderedLog:
     """The log that the settings name. Refuses settings that lack something with `invalid_request`."""
-    return LocalLog() if settings.lite_log == "local" else hedera_of(settings, runtime)
-
-
-def hedera_of(settings: LogSettings, runtime: Runtime) -> HederaLog:
-    """The log on a network, or `invalid_request` if the settings name none."""
-    if settings.lite_log != "hedera":
-        raise InvalidRequest("TESSERA_LITE_LOG: lite claims go to the store's own log, not to a network")
+    if settings.lite_log == "local":
+        return LocalLog()
     if settings.hedera_account is None or settings.hedera_key_file is None:
         raise InvalidRequest("a log on Hedera needs TESSERA_HEDERA_ACCOUNT and TESSERA_HEDERA_KEY_FILE")
     mirror = settings.lite_mirror or PUBLIC_MIRRORS.get(settings.hedera_network)
@@ -74,6 +66,11 @@ class MirrorLog:
             partial(rows_of, self._mirror, topic_id, after, limit), outside=True
         )
         return rows
+
+    def make_topic(self) -> Act[str]:
+        """No topic is ever made."""
+        yield from ()
+        raise InvalidRequest("a mirror node makes no topics")
 
     def payer(self) -> Act[str]:
         """The account that the settings name, or the store's own."""

@@ -56,8 +56,9 @@ def export(store: Tessera, role_id: str, workspace_id: str | None, after: int) -
 
 @click.command()
 @click.argument("workspace_id", metavar="WS")
+@options.prints
 @options.takes_store
-def secret(store: Tessera, workspace_id: str) -> None:
+def secret(store: Tessera, say: Any, workspace_id: str) -> None:
     """Print the secret that a workspace's ids are hidden under in the log, in hex.
 
     With it the log's commitments can be tied to ids: give it to an auditor, and to nobody else.
@@ -66,7 +67,9 @@ def secret(store: Tessera, workspace_id: str) -> None:
     Example:
       tessera lite secret ws_acme > ws_acme.secret
     """
-    click.echo(store.workspace_secret(workspace_id))
+    from tessera.models import WorkspaceSecret
+
+    say(WorkspaceSecret(workspace_id, store.workspace_secret(workspace_id)))
 
 
 @click.command()
@@ -86,7 +89,8 @@ def verifier(language: str) -> None:
 
 @click.command()
 @options.prints
-def topic(say: Any) -> None:
+@options.takes_store
+def topic(store: Tessera, say: Any) -> None:
     """Make a topic on the Hedera network that the settings name, for a role to use.
 
     Only the holder of the submit key can write to it.
@@ -95,7 +99,6 @@ def topic(say: Any) -> None:
     Example:
       tessera lite topic
     """
-    from tessera.app import make_topic
+    from tessera.models import MadeTopic
 
-    made = make_topic()
-    say(made)
+    say(MadeTopic(store.make_topic()))
