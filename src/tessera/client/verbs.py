@@ -579,5 +579,7 @@ class AsyncVerbs:
         return found.secret
 
     async def recover_claims(self) -> models.Recovered:
-        """Finish what claims were left with half a minute ago or earlier. A service does so by itself."""
+        """Finish the claims that were left between two steps a minute ago or earlier. A service does so by
+        itself.
+        """
         return await self._call("recover_claims")
