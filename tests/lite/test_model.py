@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from lite.workshop import Steps, assert_sound, claims, file_of, fresh, furnish, next_of, one_of, put
 
+from lite.workshop import Steps, assert_sound, claims, file_of, fresh, furnish, next_of, one_of, put
 from tessera.errors import TesseraError
 from tessera.models import Claimed
 from tessera.testing import World, temporary_store
