@@ -2,6 +2,8 @@
 
 Verifying: a topic of claims followed, its winners found, beside the two bare SHA-384 a row that any reader
 owes: one over the message, one over the running hash's preimage.
+
+Claiming: claim-next on the store's own log beside the plain durable claim (`lite_claims.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.lite_claims import claiming
 from tessera.lite.chain import Chain
 from tessera.lite.message import Commitments, claim_message
 from tessera.lite.running_hash import GENESIS, entity, running_hash, timestamp
@@ -73,4 +76,6 @@ def verifying(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    verifying(2_000 if "--short" in sys.argv else 20_000)
+    short = "--short" in sys.argv
+    verifying(2_000 if short else 20_000)
+    claiming(400 if short else 1_600, 3 if short else ROUNDS)

@@ -13,6 +13,7 @@ from lite.workshop import (
     assert_sound,
     claims,
     file_of,
+    finish,
     fresh,
     furnish,
     log_rows,
@@ -23,7 +24,7 @@ from lite.workshop import (
     won,
 )
 from tessera.acts.act import carry_out
-from tessera.errors import Unauthorized
+from tessera.errors import Unauthorized, Unavailable
 from tessera.library import Tessera
 from tessera.lite.local import LocalLog
 from tessera.models import Claimed, NoTasks, Rejected
@@ -212,6 +213,22 @@ def test_foreign_and_repeated_messages(store: Tessera, world: World) -> None:
     assert recovered(store) == (1, 0, 0)
     assert next(claims(store)).proof.sequence_number == 1
     assert len(log_rows(store, topic)) == 2
+    assert_sound(store)
+
+
+def test_a_role_that_trusts_others_alone(store: Tessera) -> None:
+    """Where a role's accounts leave out the one that the store pays with, no claim could win: that is said,
+    and no message sent.
+    """
+    furnish(store, accounts=["0.0.7"])
+    task_id = put(store)
+    with pytest.raises(Unavailable, match="not the one that this store pays with"):
+        store.claim_next("drafts", "agt_ann", "once")
+    assert messages(store) == []
+    assert store.task(task_id).state == "ready"
+    own = finish(store, LocalLog().payer())
+    store.define_role("ws_a", "role_writer", "Writer", accounts=[own, "0.0.7"])
+    assert won(store).task_id == task_id
     assert_sound(store)
 
 

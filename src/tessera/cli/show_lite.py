@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -145,3 +148,22 @@ def _place(proof: models.Proof | None) -> str | None:
 
 def _again(seconds: int) -> str:
     return f"Come back in {seconds} s."
+
+
+VIEWS: Final[dict[type[models.Model], Callable[..., RenderableType]]] = {
+    models.Workspace: workspace,
+    models.Workspaces: workspaces,
+    models.WorkspaceView: workspace_view,
+    models.Role: role,
+    models.WorkspaceQueue: queue,
+    models.Agent: agent,
+    models.Claimed: claimed,
+    models.NoTasks: no_tasks,
+    models.Missed: missed,
+    models.Rejected: rejected,
+    models.Claims: claims,
+    models.Recovered: recovered,
+    models.TopicsVerified: topics_verified,
+    models.MadeTopic: made_topic,
+    models.WorkspaceSecret: secret,
+}

@@ -65,6 +65,9 @@ def _contend(reserved: Reserved, log: OrderedLog) -> Act[Settled | None]:
     `recover_claims` will settle it.
     """
     claim = reserved.claim
+    if reserved.accounts and (yield from log.payer()) not in reserved.accounts:
+        yield Run(settle_claim, Settle(claim.claim_id, None, None))
+        raise Unavailable("the role lists accounts, and not the one that this store pays with", definite=True)
     try:
         proof = yield from log.append(claim.topic_id, claim.message.encode())
     except TesseraError as refusal:
