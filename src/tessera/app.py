@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 from tessera import diagnosis, models, upkeep
@@ -50,11 +50,12 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
 
 def serve(
     *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
-    runtime: Runtime | None = None, **given: Any,
+    runtime: Runtime | None = None, beside: Iterable[Callable[[], Iterable[Any]]] = (), **given: Any,
 ) -> None:  # fmt: skip
     """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
     from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
-    and its key. Refuses wrong settings with `invalid_request`.
+    and its key. Each of `beside` gives the `Gauge`s of something that runs beside the service. Refuses wrong
+    settings with `invalid_request`.
     """
     from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
     from tessera.storage.loop import LoopEngine
@@ -63,8 +64,9 @@ def serve(
     path, real = _path(settings.store), runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
     lifecycle.serve(
-        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
-    )
+        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure,
+        beside=beside,
+    )  # fmt: skip
 
 
 def restore(

@@ -90,7 +90,19 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
-from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
+from tessera.models.upkeep import (
+    Advice,
+    BackedUp,
+    Check,
+    Diagnosis,
+    Epoch,
+    FileFigures,
+    Finding,
+    LateQueue,
+    Restored,
+    TimeFigures,
+    Verified,
+)
 
 __all__ = [
     "NULL",
@@ -129,6 +141,7 @@ __all__ = [
     "FeedItem",
     "FeedPage",
     "Feeds",
+    "FileFigures",
     "Finding",
     "GetBlob",
     "GetObject",
@@ -144,6 +157,7 @@ __all__ = [
     "KeyRef",
     "Keys",
     "KnownJob",
+    "LateQueue",
     "Lease",
     "Leases",
     "ListEvents",
@@ -194,6 +208,7 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TimeFigures",
     "UpdateJob",
     "Verified",
     "Versions",

@@ -33,6 +33,7 @@ from tessera.names import HOW_TO_GET_MCP
 from tessera.rules.grants import Caller
 from tessera.service import answers
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
+from tessera.service.metrics import GONE, outcome_of
 from tessera.service.requests import Gone, Headers, Receive, refuse_key_in_query, refuse_other_types
 from tessera.service.routes import Routes, Target
 from tessera.settings import Settings
@@ -111,8 +112,9 @@ class Mcp:
 
     def __init__(
         self, routes: Routes, settings: Settings, holder: Callable[[Any], Awaitable[Caller]],
-        body: Callable[[Any], Awaitable[bytes]], carry_out: CarryOut,
+        body: Callable[[Any], Awaitable[bytes]], carry_out: CarryOut, came: Callable[[str, str], None],
     ) -> None:  # fmt: skip
+        self._came = came
         self._targets = routes.by_verb()
         self._holder = holder
         self._body = body
@@ -191,20 +193,25 @@ class Mcp:
         visit: Visit = request.scope["tessera.visit"]
         try:
             ask, _ = tool.ask(arguments)
-            return await self._carry_out(
+            answer = await self._carry_out(
                 self._targets[tool.name], visit.caller, ask, visit.receive, visit.gone
             )
+            self._came(tool.name, outcome_of(answer))
+            return answer
         except TesseraError as refusal:
             visit.code = refusal.code
+            self._came(tool.name, refusal.code)
             if isinstance(refusal, Unauthorized):
                 visit.ended = refusal  # a key that counts no more is told to the client, not to its model
             raise
         except Gone as gone:
             visit.ended = gone
+            self._came(tool.name, GONE)
             raise Unavailable from None
         except Exception:
             log.exception("a tool failed")
             visit.code = TesseraError.code
+            self._came(tool.name, TesseraError.code)
             raise TesseraError from None
 
 

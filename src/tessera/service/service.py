@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from itertools import count
 from typing import Any, Final
 
@@ -17,25 +18,29 @@ from tessera.errors import (
     MethodNotAllowed,
     NotFound,
     TesseraError,
-    Unavailable,
 )
-from tessera.limits import BATCHES_AT_ONCE, STREAMS_MAX
+from tessera.limits import BATCHES_AT_ONCE
 from tessera.models import Claim, ListEvents, Model
+from tessera.rules import grants, waits
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service import answers
-from tessera.service.answers import Answer, Send, Words
-from tessera.service.bells import LOG, Bells
+from tessera.service.answers import Answer, Send
+from tessera.service.bells import Bells
 from tessera.service.cors import Cors
+from tessera.service.exposition import PATH as METRICS
+from tessera.service.exposition import Beside, Exposition
+from tessera.service.followers import Followers
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
 from tessera.service.mcp import ALLOW, PATH, PATHS, Mcp
+from tessera.service.metrics import EMPTY, GONE, OK, Metrics
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
+from tessera.service.request import Request
 from tessera.service.requests import (
     Bodies,
     Gone,
-    Headers,
     Receive,
     Scope,
     ask_of_body,
@@ -45,8 +50,7 @@ from tessera.service.requests import (
     refuse_own_key,
 )
 from tessera.service.routes import Routes, Target
-from tessera.service.streams import Stream, start_of
-from tessera.service.waits import Waits, until_gone
+from tessera.service.waits import Waits
 from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop, News
 from tessera.surface import SURFACE
@@ -56,34 +60,17 @@ log = logging.getLogger("tessera.service")
 HEALTHZ: Final = "/healthz"
 OPEN_PATHS: Final = frozenset({HEALTHZ, "/v1/health"})  # answered without the edge secret
 BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
+NO_CONTENT: Final = HTTPStatus.NO_CONTENT
 _ALIVE: Final = {"ok": True}
-
-
-class Request:
-    """One request on its way through the service."""
-
-    __slots__ = ("caller", "gone", "headers", "method", "query", "receive", "route", "scope", "send",
-                 "words")  # fmt: skip
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.send = send
-        self.method: str = scope["method"]
-        self.query: bytes = scope["query_string"]
-        self.headers = Headers(scope["headers"])
-        self.words: Words | None = scope.get("tessera.words")
-        self.gone = _never if self.words is None else self.words.is_closing
-        self.route = "-"
-        self.caller: Caller | None = None
 
 
 class Service:
     """The service on one engine. Call everything from the loop's thread."""
 
     def __init__(
-        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog
-    ) -> None:
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog,
+        beside: Iterable[Beside] = (),
+    ) -> None:  # fmt: skip
         self._engine = engine
         self._runtime = runtime
         self._log = requests
@@ -95,10 +82,14 @@ class Service:
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
-        self._waits = Waits(engine, settings, runtime, self._bells)
-        self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out)
+        self._followers = Followers(engine, self._bells, self._cors)
+        self._metrics = Metrics()
+        self._waits = Waits(engine, settings, runtime, self._bells, self._metrics)
+        self.exposition = Exposition(
+            engine, self._metrics, self._waits.gate, lambda: self._followers.number, beside
+        )
+        self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out, self._metrics.came)
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
-        self._streams = 0
         self._stopping = False
         self._ids = map(f"{runtime.new_id('q_')[-12:]}-{{:x}}".format, count(1))
         engine.watch(self._tell)
@@ -107,6 +98,7 @@ class Service:
         """Claim nothing any more, and let go of whoever waits. All else is still answered."""
         self._stopping = True
         self._waits.stop()
+        self._followers.stop()
         self._bells.ring_all()
 
     async def sample(self) -> None:
@@ -123,14 +115,14 @@ class Service:
             raise ValueError(f"the service speaks HTTP, not {scope['type']}")
         started_us = self._runtime.elapsed_us()
         request = Request(scope, receive, send)
-        request_id = next(self._ids)
+        request_id, outcome = next(self._ids), OK
         more = [(b"x-request-id", request_id.encode())]
         try:
             answer = await self._answer(request, more)
         except TesseraError as refusal:
             answer = answers.refused(refusal)
         except Gone:
-            answer = None
+            answer, outcome = None, GONE
         except Exception:
             log.exception("request %s failed", request_id)
             answer = answers.refused(TesseraError())
@@ -138,14 +130,24 @@ class Service:
             if self._stopping or (request.words is not None and request.words.unread()):
                 more.append((b"connection", b"close"))
             await answer.send(send, [*more, *self._cors.headers(request.headers)], request.words)
+        self._note(request, request_id, answer, outcome, started_us)
+
+    def _note(
+        self, request: Request, request_id: str, answer: Answer | None, outcome: str, started_us: int
+    ) -> None:
+        """Count and log what a request came to."""
+        status, code = (0, None) if answer is None else (answer.status, answer.code)
+        self._metrics.answered(status)
+        if request.verb is not None:
+            self._metrics.came(request.verb, code or (EMPTY if status == NO_CONTENT else outcome))
         self._log.note(
             request_id,
             request.method if request.route != "-" else "-",
             request.route,
-            answer.status if answer is not None else 0,
+            status,
             (self._runtime.elapsed_us() - started_us) / 1_000,
             None if request.caller is None else request.caller.key_id,
-            None if answer is None else answer.code,
+            code,
         )
 
     async def _answer(self, request: Request, more: answers.Pairs) -> Answer | None:
@@ -155,6 +157,9 @@ class Service:
         if path == HEALTHZ:
             request.route = HEALTHZ
             return self._healthz(request)
+        if path == METRICS:
+            request.route = METRICS
+            return await self._figures(request)
         if path in PATHS:
             request.route = PATH
             if request.method == "OPTIONS":
@@ -177,6 +182,7 @@ class Service:
         fields = query_fields(request.query)
         target = route.target(request.method, fields)
         assert target is not None
+        request.verb = target.row.name
         caller = request.caller = await self._caller(request, target)
         if target.row.body == "bytes":
             ask = ask_of_strings(target.row, named, fields, request.headers)
@@ -195,11 +201,25 @@ class Service:
 
     def _healthz(self, request: Request) -> Answer:
         """Whether the process answers. What the store says is at /v1/health."""
+        return self._only_reads(request) or answers.document(_ALIVE)
+
+    async def _figures(self, request: Request) -> Answer:
+        """The figures of the service and its store, for an admin's key."""
+        if (answer := self._only_reads(request)) is not None:
+            return answer
+        refuse_key_in_query(request.query)
+        caller = request.caller = await self._holder(request)
+        grants.is_admin(caller)
+        accept = (request.headers.last(b"accept") or b"").decode("latin-1")
+        return answers.text(*await self.exposition.page(caller, accept))
+
+    def _only_reads(self, request: Request) -> Answer | None:
+        """The answer to a request that does not read what can only be read, if it is one."""
         if request.method == "OPTIONS":
             return self._cors.preflight("GET, HEAD, OPTIONS")
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(allow="GET, HEAD, OPTIONS")
-        return answers.document(_ALIVE)
+        return None
 
     async def _caller(self, request: Request, target: Target) -> Caller:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)
@@ -235,7 +255,8 @@ class Service:
         self, request: Request, target: Target, caller: Caller, ask: Model, more: answers.Pairs
     ) -> Answer | None:
         if isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
-            return await self._stream(request, target, caller, ask, more)
+            await self._followers.follow(request, target, caller, ask, more)
+            return None
         answer = await self._carry_out(target, caller, ask, request.receive, request.gone)
         return answers.answered(target.row, answer)
 
@@ -245,44 +266,20 @@ class Service:
         """A verb's answer, by whichever door it was asked for."""
         if isinstance(ask, Claim):
             return await self._waits.claim(target, caller, ask, receive, gone)
-        if target.row.reads:
-            return await self._waits.look(target, caller, ask, receive)
-        if isinstance(ask, BATCHES):
-            async with self._batches:
-                return await self._engine.submit(target.run, caller, ask)
-        return await self._engine.submit(target.run, caller, ask)
-
-    async def _stream(
-        self, request: Request, target: Target, caller: Caller, ask: ListEvents, more: answers.Pairs
-    ) -> Answer | None:
-        if self._streams >= STREAMS_MAX or self._stopping:
-            raise Unavailable("no more followers of the log are taken", definite=True)
-
-        async def look(page: ListEvents) -> Any:
-            return await self._engine.read(target.run, caller, page)
-
-        ask = start_of(ask, request.headers)
-        stream = Stream(request.send, look, ask, lambda: self._stopping)
-        self._streams += 1
+        since_us = self._runtime.elapsed_us()
         try:
-            with self._bells.listening(LOG) as bell:
-                first = await look(ask)
-                await stream.start([*more, *self._cors.headers(request.headers)], first)
-                try:
-                    await until_gone(stream.follow(bell), request.receive)
-                except (TesseraError, Gone, TimeoutError) as error:
-                    log.info("a stream of the log ended: %s", type(error).__name__)
-                await stream.end()
+            if target.row.reads:
+                return await self._waits.look(target, caller, ask, receive)
+            if isinstance(ask, BATCHES):
+                async with self._batches:
+                    return await self._engine.submit(target.run, caller, ask)
+            return await self._engine.submit(target.run, caller, ask)
         finally:
-            self._streams -= 1
-        return None
+            if not waits.seconds(ask):  # whoever waits for something to come is not kept by the engine
+                self._metrics.took(target.row.name, self._runtime.elapsed_us() - since_us)
 
     def _tell(self, news: News) -> None:
         if news.foreign or any(type_ == "key_revoked" for type_, _ in news.events):
             self._keys.forget()
         self._waits.tell(news)
         self._bells.tell(news)
-
-
-def _never() -> bool:
-    return False
