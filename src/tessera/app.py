@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
-from tessera import diagnosis, models, upkeep
+from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
@@ -15,7 +15,7 @@ from tessera.library import Tessera
 from tessera.library.upkeep import Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
-from tessera.rules import waits
+from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
@@ -115,7 +115,7 @@ class DirectDoor:
         """
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
-        asked: Model = models.decode(ask, row.ask)
+        asked: Model = tracing.of_tasks(models.decode(ask, row.ask), traces.current())
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         wait_us = int(waits.seconds(asked) * SECOND_US)

@@ -25,6 +25,7 @@ from tessera.service.connection import Connection
 from tessera.service.exposition import Beside, LocalFigures
 from tessera.service.logs import RequestLog, set_up
 from tessera.service.service import Service
+from tessera.service.tracing import spans_of
 from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop
 from tessera.surface import SURFACE
@@ -58,7 +59,8 @@ def serve(
     """
     _refuse_unprotected(settings, tls, insecure)
     set_up(sys.stderr, runtime, settings.log == "json")
-    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside).run())
+    spans = spans_of(settings)
+    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside, spans).run())
 
 
 def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> None:
@@ -84,8 +86,10 @@ class _Serving:
     def __init__(
         self, open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop], settings: Settings,
         runtime: Runtime, started: Callable[[str], None], tls: Tls | None, beside: Iterable[Beside],
+        spans: Any,
     ) -> None:  # fmt: skip
         self._beside = beside
+        self._spans = spans
         self._open_engine = open_engine
         self._settings = settings
         self._runtime = runtime
@@ -103,7 +107,7 @@ class _Serving:
             listeners.append(_listener(LOOPBACK_ADDRESS, self._settings.metrics_port))
         engine = self._open_engine(loop)
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
-        service = Service(engine, self._settings, self._runtime, requests, self._beside)
+        service = Service(engine, self._settings, self._runtime, requests, self._beside, self._spans)
         server = _Server(self._config(service))
         acts = [self._reap(engine), self._sweep(server), self._sample(service)]
         acts += [self._figures(service, listener) for listener in listeners[1:]]
@@ -124,6 +128,8 @@ class _Serving:
             await asyncio.gather(*beside, return_exceptions=True)
             await service.close()
             engine.close()
+            if self._spans is not None:
+                await asyncio.to_thread(self._spans.close)
             await asyncio.sleep(0)  # the last answers of the store are on their way
             requests.flush()
 

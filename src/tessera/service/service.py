@@ -5,7 +5,6 @@ size and body, verb; the verb checks the rest inside its transaction. (Contract 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -14,7 +13,6 @@ from typing import Any, Final
 
 from tessera import models
 from tessera.errors import (
-    Forbidden,
     MethodNotAllowed,
     NotFound,
     TesseraError,
@@ -23,11 +21,13 @@ from tessera.limits import BATCHES_AT_ONCE
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules import grants, waits
 from tessera.rules.grants import Caller
+from tessera.rules.tracing import of_tasks
 from tessera.runtime import Runtime
-from tessera.service import answers
+from tessera.service import answers, tracing
 from tessera.service.answers import Answer, Send
 from tessera.service.bells import Bells
 from tessera.service.cors import Cors
+from tessera.service.edge import Edge
 from tessera.service.exposition import PATH as METRICS
 from tessera.service.exposition import Beside, Exposition
 from tessera.service.followers import Followers
@@ -69,12 +69,13 @@ class Service:
 
     def __init__(
         self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog,
-        beside: Iterable[Beside] = (),
+        beside: Iterable[Beside] = (), spans: Any = None,
     ) -> None:  # fmt: skip
+        self._spans = spans
         self._engine = engine
         self._runtime = runtime
         self._log = requests
-        self._edge = settings.edge_secret.encode() if settings.edge_secret else None
+        self._edge = Edge(settings.edge_secret)
         self._routes = Routes(SURFACE.values())
         self._keys = Keys(engine, runtime)
         self._cors = Cors(settings.cors_origins)
@@ -88,7 +89,9 @@ class Service:
         self.exposition = Exposition(
             engine, self._metrics, self._waits.gate, lambda: self._followers.number, beside
         )
-        self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out, self._metrics.came)
+        self._mcp = Mcp(
+            self._routes, settings, self._holder, self._body, self._carry_out, self._metrics.came, spans
+        )
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._stopping = False
         self._ids = map(f"{runtime.new_id('q_')[-12:]}-{{:x}}".format, count(1))
@@ -113,8 +116,15 @@ class Service:
         """Answer one request."""
         if scope["type"] != "http":
             raise ValueError(f"the service speaks HTTP, not {scope['type']}")
-        started_us = self._runtime.elapsed_us()
         request = Request(scope, receive, send)
+        if self._spans is None:
+            await self._serve(request)
+        else:
+            with self._spans.request(tracing.traceparent_of(request.headers)):
+                await self._serve(request)
+
+    async def _serve(self, request: Request) -> None:
+        started_us = self._runtime.elapsed_us()
         request_id, outcome = next(self._ids), OK
         more = [(b"x-request-id", request_id.encode())]
         try:
@@ -129,7 +139,7 @@ class Service:
         if answer is not None:
             if self._stopping or (request.words is not None and request.words.unread()):
                 more.append((b"connection", b"close"))
-            await answer.send(send, [*more, *self._cors.headers(request.headers)], request.words)
+            await answer.send(request.send, [*more, *self._cors.headers(request.headers)], request.words)
         self._note(request, request_id, answer, outcome, started_us)
 
     def _note(
@@ -137,9 +147,12 @@ class Service:
     ) -> None:
         """Count and log what a request came to."""
         status, code = (0, None) if answer is None else (answer.status, answer.code)
+        outcome = code or (EMPTY if status == NO_CONTENT else outcome)
         self._metrics.answered(status)
         if request.verb is not None:
-            self._metrics.came(request.verb, code or (EMPTY if status == NO_CONTENT else outcome))
+            self._metrics.came(request.verb, outcome)
+        if self._spans is not None:
+            self._spans.came(request.verb, f"{request.method} {request.route}", outcome, status)
         self._log.note(
             request_id,
             request.method if request.route != "-" else "-",
@@ -153,7 +166,8 @@ class Service:
     async def _answer(self, request: Request, more: answers.Pairs) -> Answer | None:
         """The answer, or None if it has been sent or there is nobody to send it to."""
         path = request.scope.get("raw_path", b"").decode("latin-1") or request.scope["path"]
-        self._refuse_beside_the_edge(request, path)
+        if path not in OPEN_PATHS:
+            self._edge.refuse(request)
         if path == HEALTHZ:
             request.route = HEALTHZ
             return self._healthz(request)
@@ -169,7 +183,7 @@ class Service:
         if found is None:
             if (page := self._pages.find(path)) is not None:
                 request.route = page[0].template
-                return await self._pages.answer(request, *page, self._address(request))
+                return await self._pages.answer(request, *page, self._edge.address(request))
             refuse_key_in_query(request.query)
             raise NotFound("there is nothing at this path")
         route, named = found
@@ -191,13 +205,6 @@ class Service:
             return await self._raw.get(route, target, caller, (named, fields), request)
         ask = await self._ask(request, target, named, fields)
         return await self._run(request, target, caller, ask, more)
-
-    def _refuse_beside_the_edge(self, request: Request, path: str) -> None:
-        if self._edge is None or path in OPEN_PATHS:
-            return
-        given = request.headers.last(b"x-edge-auth") or b""
-        if not hmac.compare_digest(given, self._edge):
-            raise Forbidden("this service answers only through its edge")
 
     def _healthz(self, request: Request) -> Answer:
         """Whether the process answers. What the store says is at /v1/health."""
@@ -226,15 +233,7 @@ class Service:
 
     async def _holder(self, request: Request) -> Caller:
         secret = secret_of(request.headers.last(b"authorization"))
-        return await self._keys.caller(secret, self._address(request))
-
-    def _address(self, request: Request) -> str:
-        """Where a request comes from. Behind an edge that proves itself, what the edge says."""
-        forwarded = request.headers.last(b"x-forwarded-for") if self._edge is not None else None
-        if forwarded:
-            return forwarded.rsplit(b",", 1)[-1].strip().decode("latin-1")
-        client = request.scope.get("client")
-        return str(client[0]) if client else ""
+        return await self._keys.caller(secret, self._edge.address(request))
 
     async def _ask(
         self, request: Request, target: Target, named: dict[str, str], fields: dict[str, str]
@@ -257,6 +256,9 @@ class Service:
         if isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
             await self._followers.follow(request, target, caller, ask, more)
             return None
+        headers = request.headers
+        trace = tracing.traceparent_of(headers) if self._spans is None else self._spans.here()
+        ask = of_tasks(ask, trace)
         answer = await self._carry_out(target, caller, ask, request.receive, request.gone)
         return answers.answered(target.row, answer)
 
@@ -264,6 +266,14 @@ class Service:
         self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
     ) -> Any:
         """A verb's answer, by whichever door it was asked for."""
+        answer = await self._carried_out(target, caller, ask, receive, gone)
+        if self._spans is not None:
+            await tracing.tell(self._spans, self._engine, target, ask, answer)
+        return answer
+
+    async def _carried_out(
+        self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
+    ) -> Any:
         if isinstance(ask, Claim):
             return await self._waits.claim(target, caller, ask, receive, gone)
         since_us = self._runtime.elapsed_us()
