@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tessera import models
 from tessera.acts.put import put_blob, put_object
-from tessera.models import Model, Nothing
+from tessera.models import Answer, Model, Nothing
 from tessera.storage.port import Verb
 from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, records
 from tessera.verbs.cancel import cancel
@@ -35,7 +35,7 @@ class Row(Struct, frozen=True):
 
     verb: Verb  # or an act of several transactions, where the body is bytes
     ask: type[Model]
-    answer: type[Model]
+    answer: type[Answer]
     path: str | None  # None: offered on the store's machine only
     needs: str
     command: str

@@ -8,7 +8,7 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
+from tessera.models.base import NULL, Answer, AnyModel, EffectClass, Model, Nothing, convert, decode
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -96,6 +96,7 @@ __all__ = [
     "NULL",
     "OCTETS",
     "Advice",
+    "Answer",
     "AnyModel",
     "Approval",
     "ApprovalBody",
