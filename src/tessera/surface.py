@@ -66,7 +66,7 @@ class Row(Struct, frozen=True):
 
     def run(self) -> Guarded:
         """The verb behind the check of its caller's key."""
-        return Guarded(self.verb, self.many)
+        return Guarded(self.verb, self.many, patient=self.waits)
 
 
 _IDEMPOTENCY = "idempotency_key"
