@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench soak chaos clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -63,6 +63,9 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
 		tests/service/test_lifecycle.py
+
+chaos: .venv/dev  ## kill and freeze nodes, workers and the database under load, on BACKEND=store or postgres
+	TESSERA_LONG=1 TESSERA_CHAOS_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest tests/chaos -k $(BACKEND) -vv
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
