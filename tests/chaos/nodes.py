@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from chaos.cluster import HOST, free_port
-
+HOST = "127.0.0.1"
 SERVE = [sys.executable, "-m", "tessera.cli.main", "serve"]
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody has at this moment."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
 class Node:
@@ -30,6 +37,12 @@ class Node:
     def url(self) -> str:
         """Where it answers."""
         return f"http://{HOST}:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The process that answers."""
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         """Start, and return when it answers."""

@@ -62,7 +62,7 @@ def restart_database(town: Town, chance: random.Random) -> None:
     if how is None:
         town.cluster.kill()
     else:
-        town.cluster.stop(how)
+        town.cluster.end(how)
     town.cluster.start()
 
 

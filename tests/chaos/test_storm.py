@@ -13,6 +13,7 @@ import pytest
 
 from chaos import storm
 from chaos.checks import assert_whole
+from chaos.cluster import cluster
 from chaos.town import town
 
 LONG = os.environ.get("TESSERA_LONG") == "1"
@@ -27,5 +28,17 @@ def test_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
     workers, rounds = (16, 20) if LONG else (4, 1)
     with town(str(tmp_path / "store.db"), tmp_path, nodes=1, workers=workers) as there:
         storm.blow(there, storm.ON_ONE_FILE, rounds, seed)
+        there.finish()
+        assert_whole(there)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_postgres_nodes_on_one_database(tmp_path: Path, seed: int) -> None:
+    """The same for three nodes on one database, whose connections are ended and which is itself restarted,
+    in order, at once and as if its machine had died.
+    """
+    workers, rounds = (16, 10) if LONG else (5, 1)
+    with cluster() as (server, dsn), town(dsn, tmp_path, nodes=3, workers=workers, cluster=server) as there:
+        storm.blow(there, storm.ON_A_DATABASE, rounds, seed)
         there.finish()
         assert_whole(there)

@@ -1,16 +1,20 @@
 """Named statements from .sql files.
 
 A file is a list of blocks: `-- name: x`, then `-- row: XRow` when it answers with rows (a struct of
-`rows/`), an optional `-- remembered until: y, z`, one comment sentence, the statement.
-A remembered statement is answered from memory until one of the named statements writes. Parameters are
-`:name` in the file and positions at run time. A dialect's folder may replace a statement by the same name.
+`rows/`), an optional `-- remembered until: y, z`, one comment sentence, the statement. A remembered
+statement is answered from memory until one of the named statements writes. Parameters are `:name` in the
+file and positions at run time.
+
+The files are written for SQLite and for every dialect that reads the same words. A dialect's folder replaces
+a statement by the same name where its words differ, and its folder `locks` says, again by name, what a verb
+runs just before it reads: a statement that locks the rows which the verb is about to decide by.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +32,21 @@ Structs = Mapping[str, type[rows.Row]]
 
 
 @dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a database wants a statement spelled."""
+
+    folder: str | None  # of its replacements and locks, beside the files
+    place: str  # of a parameter, before its number
+    words: tuple[tuple[str, str], ...] = ()  # what the files say, and what it says instead
+
+
+SQLITE = Dialect(None, "?")
+# SQLite's `cross join … on` keeps the tables in the order of the text. PostgreSQL's `join` does too on a
+# connection that is set so, and its `cross join` knows no `on`.
+POSTGRES = Dialect("postgres", "$", (("cross join", "join"),))
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One statement as its file has it; an engine compiles it."""
 
@@ -37,24 +56,34 @@ class Statement:
     bind: Bind
     row: type[rows.Row] | None  # None: it writes
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
+    locks: Statement | None = None  # what a verb, but no look, runs first with the same parameters
 
 
-def load(folder: Path = SQL, dialect: str | None = None, module: ModuleType = rows) -> dict[str, Statement]:
+def load(
+    folder: Path = SQL, dialect: Dialect = SQLITE, module: ModuleType = rows
+) -> dict[str, Statement]:  # fmt: skip
     """Every statement by name; `module` has the structs of their rows. A name used twice, or a dialect's
-    statement that replaces nothing, refuses to load.
+    statement that replaces or locks for nothing, refuses to load.
     """
     blocks = _blocks(folder)
-    if dialect is not None:
-        replacements = _blocks(folder / dialect)
-        if unknown := replacements.keys() - blocks.keys():
-            raise ValueError(f"{dialect} replaces statements that do not exist: {sorted(unknown)}")
+    locks: dict[str, str] = {}
+    if dialect.folder is not None:
+        replacements, locks = _blocks(folder / dialect.folder), _blocks(folder / dialect.folder / "locks")
+        if unknown := (replacements.keys() | locks.keys()) - blocks.keys():
+            raise ValueError(f"{dialect.folder} replaces statements that do not exist: {sorted(unknown)}")
         blocks |= replacements
     structs = {
         name: struct
         for name, struct in vars(module).items()
         if isinstance(struct, type) and issubclass(struct, rows.Row)
     }
-    return {name: _statement(name, text, structs) for name, text in blocks.items()}
+    statements = {name: _statement(name, text, structs, dialect) for name, text in blocks.items()}
+    for name, text in locks.items():
+        lock = _statement(name, text, structs, dialect)
+        if unknown := set(lock.params) - set(statements[name].params):
+            raise ValueError(f"the lock of {name} asks for more than the statement: {sorted(unknown)}")
+        statements[name] = replace(statements[name], locks=lock)
+    return statements
 
 
 def _blocks(folder: Path) -> dict[str, str]:
@@ -68,12 +97,14 @@ def _blocks(folder: Path) -> dict[str, str]:
     return blocks
 
 
-def _statement(name: str, text: str, structs: Structs) -> Statement:
+def _statement(name: str, text: str, structs: Structs, dialect: Dialect) -> Statement:
     row, remembered = _ROW.search(text), _REMEMBERED.search(text)
     lines = (line.strip() for line in text.splitlines() if line and not line.startswith("--"))
     sql = " ".join(lines).rstrip("; ")
+    for ours, theirs in dialect.words:
+        sql = re.sub(rf"\b{ours}\b", theirs, sql)
     params = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
-    places = {param: f"?{place}" for place, param in enumerate(params, 1)}
+    places = {param: f"{dialect.place}{place}" for place, param in enumerate(params, 1)}
     return Statement(
         name=name,
         text=_PARAMETER.sub(lambda found: places[found[1]], sql),
