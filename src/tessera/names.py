@@ -54,3 +54,4 @@ EVENT_TYPES: Final = (
     "queue_resumed", "approval_issued", "store_restored",
 )  # fmt: skip
 EVENT_NUMBER: Final = {name: number for number, name in enumerate(EVENT_TYPES)}
+ENDING_EVENTS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # those that may end a task
