@@ -23,10 +23,10 @@ def fail_over(there: Town, primary: Cluster, standby: Cluster) -> None:
     there.progress(4 * AFTER)
 
 
-def test_postgres_failover_loses_nothing(tmp_path: Path) -> None:
-    """Nodes and workers go on without a restart when the primary is killed under load and its synchronous
-    standby is promoted: every submit that was answered is there, once, and every receipt can be computed
-    again.
+def test_n02_postgres_failover_loses_nothing(tmp_path: Path) -> None:
+    """N02: nodes and workers go on without a restart when the primary is killed under load and its
+    synchronous standby is promoted: every submit that was answered is there, once, and every receipt can be
+    computed again.
     """
     with pair() as (primary, standby, dsn), town(dsn, tmp_path, nodes=2, workers=4) as there:
         pids = [node.pid for node in there.nodes]

@@ -25,8 +25,8 @@ def read_on(store: Tessera, read: list[Event], limit: int) -> bool:
     return bool(page)
 
 
-def test_postgres_a_follower_misses_nothing(dsn: str) -> None:
-    """Eight processes write to one log at once: who reads on from the last line seen, in pages small and
+def test_n03_postgres_a_follower_misses_nothing(dsn: str) -> None:
+    """N03: eight processes write to one log at once; who reads on from the last line seen, in pages small and
     large, is told every line once, in order, and time in it never falls.
     """
     with tessera.open(dsn) as store, tessera.open(dsn) as other:

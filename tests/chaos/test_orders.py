@@ -35,9 +35,9 @@ def put(node: Tessera, keys: list[str], versions: dict[str, int | None]) -> list
     )
 
 
-def test_postgres_records_in_opposite_order(nodes: list[Tessera]) -> None:
-    """Of batches that write the same records forwards and backwards at the same moment one is carried out and
-    the others are told of a conflict; none hangs, none is given up as unavailable.
+def test_n04_postgres_records_in_opposite_order(nodes: list[Tessera]) -> None:
+    """N04: of batches that write the same records forwards and backwards at the same moment one is carried
+    out and the others are told of a conflict; none hangs, none is given up as unavailable.
     """
     versions: dict[str, int | None] = dict.fromkeys(KEYS)
     for number in range(1, ROUNDS + 1):
@@ -66,9 +66,9 @@ def hand_in(node: Tessera, leases: list[Any], names: Iterator[int]) -> list[Rece
     return [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
 
 
-def test_postgres_children_in_opposite_order(nodes: list[Tessera]) -> None:
-    """Batches that end children of the same parents in opposite order are all carried out, whole, and each
-    parent comes back when its last child has ended.
+def test_n04_postgres_children_in_opposite_order(nodes: list[Tessera]) -> None:
+    """N04: batches that end children of the same parents in opposite order are all carried out, whole, and
+    each parent comes back when its last child has ended.
     """
     names = count()
     nodes[0].define_queue("q", lease_seconds=3_600, heartbeat_seconds=600)

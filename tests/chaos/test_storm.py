@@ -21,9 +21,10 @@ SEEDS = [int(os.environ.get("TESSERA_CHAOS_SEED", 7))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
-    """A service on a file and its workers are killed and frozen again and again: nothing is lost, nothing is
-    doubled, counts are a recount, every receipt can be computed again, the log was followed without a gap.
+def test_n01_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
+    """N01: a service on a file and its workers are killed and frozen again and again: nothing is lost,
+    nothing is doubled, counts are a recount, every receipt can be computed again, the log was followed
+    without a gap.
     """
     workers, rounds = (16, 20) if LONG else (4, 1)
     with town(str(tmp_path / "store.db"), tmp_path, nodes=1, workers=workers) as there:
@@ -33,9 +34,9 @@ def test_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_postgres_nodes_on_one_database(tmp_path: Path, seed: int) -> None:
-    """The same for three nodes on one database, whose connections are ended and which is itself restarted,
-    in order, at once and as if its machine had died.
+def test_n01_postgres_nodes_on_one_database(tmp_path: Path, seed: int) -> None:
+    """N01: the same for three nodes on one database, whose connections are ended and which is itself
+    restarted, in order, at once and as if its machine had died.
     """
     workers, rounds = (16, 10) if LONG else (5, 1)
     with cluster() as (server, dsn), town(dsn, tmp_path, nodes=3, workers=workers, cluster=server) as there:
