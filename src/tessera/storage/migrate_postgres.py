@@ -48,7 +48,7 @@ def migrate(connection: psycopg.Connection[Any], runtime: Runtime, folder: Path 
         version = _version(connection)
         if version != known[-1][0]:
             connection.execute(
-                "select pg_advisory_xact_lock(%s, %s)", (ADVISORY_CLASS, MIGRATING)
+                "select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING)
             )  # and look again
             _bring_up(connection, runtime, known, _version(connection))
 

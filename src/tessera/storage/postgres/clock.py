@@ -8,9 +8,9 @@ from tessera.runtime import Runtime
 
 
 class Clock:
-    """The instants of one process. They follow the database's clock as long as that goes forward; where it was
-    put back, or another machine took over whose clock is behind, time goes on from the last instant of the log
-    or of this process. Safe from any thread.
+    """The instants of one process. They follow the database's clock as long as that goes forward; where it
+    was put back, or another machine took over whose clock is behind, time goes on from the last instant of
+    the log or of this process. Safe from any thread.
     """
 
     def __init__(self, runtime: Runtime) -> None:

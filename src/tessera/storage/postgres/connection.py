@@ -16,13 +16,15 @@ from psycopg.types.numeric import Int8Dumper
 from tessera.errors import InvalidRequest, TesseraError, Unavailable
 from tessera.limits import (
     CONNECT_SECONDS_MAX,
-    IDLE_TRANSACTION_SECONDS_MAX,
+    IDLE_LOOK_SECONDS_MAX,
+    IDLE_VERB_SECONDS_MAX,
     LOCK_SECONDS_MAX,
     LOOK_STATEMENT_SECONDS_MAX,
     STATEMENT_SECONDS_MAX,
 )
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
+from tessera.storage.migrate_postgres import PLANS
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
 from tessera.storage.postgres.rows import Session
@@ -37,23 +39,30 @@ ENGINE: Final = catalogue.load(Path(__file__).parent / "sql", catalogue.POSTGRES
 # Every connection, and how long each thing may take, in milliseconds.
 _ALWAYS: Final = {
     "lock_timeout": f"{LOCK_SECONDS_MAX * 1_000}",
-    "idle_in_transaction_session_timeout": f"{IDLE_TRANSACTION_SECONDS_MAX * 1_000}",
     "default_transaction_isolation": "read committed",
     "jit": "off",
 }
-# One that runs verbs: plans that do not change with statistics. Every statement of a verb walks indexes, in the
-# order of its text, whether the tables are empty or full when it is planned.
+# One that runs verbs, whose plans do not change with statistics.
 SESSION: Final = {
     **_ALWAYS,
+    **PLANS,
     "statement_timeout": f"{STATEMENT_SECONDS_MAX * 1_000}",
-    "plan_cache_mode": "force_generic_plan",
-    "join_collapse_limit": "1",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
+    # A process that stops while it holds what everybody needs is not waited for.
+    "idle_in_transaction_session_timeout": f"{IDLE_VERB_SECONDS_MAX * 1_000}",
 }
 # One that looks, perhaps for long and at everything.
-LOOKING: Final = {**_ALWAYS, "statement_timeout": f"{LOOK_STATEMENT_SECONDS_MAX * 1_000}"}
+LOOKING: Final = {
+    **_ALWAYS,
+    "statement_timeout": f"{LOOK_STATEMENT_SECONDS_MAX * 1_000}",
+    "idle_in_transaction_session_timeout": f"{IDLE_LOOK_SECONDS_MAX * 1_000}",
+}
+
+
+class FlagDumper(Int8Dumper):
+    """A truth value as the store keeps it: 0 or 1."""
+
+    def dump(self, obj: object) -> bytes:
+        return b"1" if obj else b"0"
 
 
 class Lost(Exception):
@@ -71,9 +80,10 @@ class Dsn:
         if given is None:  # libpq's own words may repeat a piece of a password
             raise InvalidRequest("the PostgreSQL URL cannot be read: postgresql://user@host:port/database")
         self._secrets = [str(given[name]) for name in ("password", "sslpassword") if given.get(name)]
-        self.shown = make_conninfo(**{name: value for name, value in given.items() if "password" not in name})
-        self.conninfo = make_conninfo(
-            **{
+        shown: dict[str, Any] = {name: value for name, value in given.items() if "password" not in name}
+        self.shown = make_conninfo("", **shown)
+        settings: dict[str, Any] = (
+            {
                 "application_name": "tessera",
                 "connect_timeout": CONNECT_SECONDS_MAX,
                 "keepalives_idle": 30,
@@ -85,6 +95,7 @@ class Dsn:
             | given
             | {"client_encoding": "utf8"}
         )
+        self.conninfo = make_conninfo("", **settings)
 
     def cleaned(self, text: str) -> str:
         """A text without the URL's secrets."""
@@ -94,7 +105,9 @@ class Dsn:
 
 
 def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection, Session]:
-    """A connection that is set up, and who it is. Refuses with `unavailable`, in words that hold no secret."""
+    """A connection that is set up, and who it is. Refuses with `unavailable`, in words that hold no
+    secret.
+    """
     try:
         connection: Connection = psycopg.connect(
             dsn.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=0
@@ -105,13 +118,16 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
     try:
         connection.prepared_max = None
         connection.adapters.register_dumper(int, Int8Dumper)  # one type, so one plan, for every number
+        connection.adapters.register_dumper(bool, FlagDumper)
         configure, session = ENGINE["configure"], ENGINE["session"]
         connection.execute(configure.text, [msgspec.json.encode(settings).decode()])
         found = connection.execute(session.text).fetchone()
         assert found is not None
         who = Session(*found)
         if who.version < VERSION_LEAST:
-            raise Unavailable(f"PostgreSQL 15 or newer is needed, this is {who.version // 10_000}", definite=True)
+            raise Unavailable(
+                f"PostgreSQL 15 or newer is needed, this is {who.version // 10_000}", definite=True
+            )
         if who.commits == "off":  # then an answer would not survive a power cut
             connection.execute(configure.text, ['{"synchronous_commit": "on"}'])
     except psycopg.Error as error:
@@ -125,7 +141,7 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
 
 def is_lost(connection: Connection, error: BaseException) -> bool:
     """Whether an error means that the connection is of no use any more."""
-    return connection.closed or isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    return connection.closed or (isinstance(error, psycopg.OperationalError) and not error.sqlstate)
 
 
 _CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
@@ -140,8 +156,8 @@ _SAID_OF: dict[type[Exception], str] = {
 
 
 def conflict_of(error: Exception) -> Exception:
-    """What a database error means for a verb: a lost race, if the same verb may well go through when it is run
-    again; else the error.
+    """What a database error means for a verb: a lost race, if the same verb may well go through when it is
+    run again; else the error.
     """
     return LostRace(type(error).__name__) if isinstance(error, _CONFLICTS) else error
 
@@ -151,7 +167,9 @@ def refusal_of(error: Exception) -> TesseraError:
     if isinstance(error, errors.UntranslatableCharacter | errors.CharacterNotInRepertoire) or (
         isinstance(error, psycopg.DataError) and "NUL" in str(error)
     ):
-        return InvalidRequest("a text holds the character U+0000, which PostgreSQL does not keep: leave it out")
+        return InvalidRequest(
+            "a text holds the character U+0000, which PostgreSQL does not keep: leave it out"
+        )
     for kind, detail in _SAID_OF.items():
         if isinstance(error, kind):
             return Unavailable(detail, definite=True)
@@ -195,7 +213,10 @@ class Prepared:
         """The one parameter of a statement that takes rows: a JSON array of them."""
         names = self.params
         documents = [
-            {name: int(value) if isinstance(value, bool) else value for name, value in zip(names, one, strict=True)}
+            {
+                name: int(value) if isinstance(value, bool) else value
+                for name, value in zip(names, one, strict=True)
+            }
             for one in rows_
         ]
         return (msgspec.json.encode(documents).decode(),)

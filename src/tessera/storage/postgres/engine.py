@@ -14,19 +14,20 @@ from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.forks import USED_BY_PARENT, keep, watch
 from tessera.storage.jobs import Job
+from tessera.storage.migrate_postgres import migrate
 from tessera.storage.port import Answer, News, Verb
 from tessera.storage.postgres.connection import Dsn
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.lanes import Lanes
 from tessera.storage.postgres.listening import Listener
-from tessera.storage.postgres.migrate import migrate
 from tessera.storage.postgres.readers import Readers
 
 
 def _home(url: str, runtime: Runtime) -> Home:
     home = Home(Dsn(url), runtime)
     try:
-        migrate(home.spare(), runtime)
+        with home.plain() as connection:
+            migrate(connection, runtime)
     except BaseException:
         home.close()
         raise
@@ -92,7 +93,7 @@ class PostgresLoopEngine:
     def __init__(self, url: str, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._home = _home(url, runtime)
-        self._lanes = Lanes(self._home, partial(loop.call_soon_threadsafe, _answer))
+        self._lanes = Lanes(self._home, self._answer)
         self._readers = Readers(self._home)
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
         self._listener: Listener | None = None
@@ -129,6 +130,9 @@ class PostgresLoopEngine:
 
         self._home.watch = on_loop
         self._listener = Listener(self._home, on_loop)
+
+    def _answer(self, jobs: list[Job]) -> None:
+        self._loop.call_soon_threadsafe(_answer, jobs)
 
     def close(self) -> None:
         """Run and answer what was asked before, then let go of the database."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
 
 from tessera.runtime import Runtime
 from tessera.storage import catalogue
@@ -31,9 +34,13 @@ class Home:
         self._spare: list[tuple[Connection, Session]] = [connect(dsn)]
         self.node = self._spare[0][1].lane  # which of the notifications are our own
 
-    def spare(self) -> Connection:
-        """The connection that the store was opened with."""
-        return self._spare[0][0]
+    @contextmanager
+    def plain(self) -> Iterator[Connection]:
+        """The connection that the store was opened with, for statements in psycopg's own form."""
+        connection = self._spare[0][0]
+        connection.cursor_factory, connection.prepare_threshold = psycopg.Cursor, None
+        yield connection
+        connection.cursor_factory, connection.prepare_threshold = psycopg.RawCursor, 0
 
     def connect(self) -> tuple[Connection, Session]:
         """A connection to run verbs on."""

@@ -1,5 +1,5 @@
-"""Threads that run verbs, in lanes: what the holder of a lease does never stands behind claims, nor claims behind
-the rest. Verbs that wait in a lane together share the next transaction.
+"""Threads that run verbs, in lanes: what the holder of a lease does never stands behind claims, nor claims
+behind the rest. Verbs that wait in a lane together share the next transaction.
 """
 
 from __future__ import annotations

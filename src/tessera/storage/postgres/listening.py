@@ -21,9 +21,9 @@ log = logging.getLogger("tessera.storage")
 
 
 class Listener:
-    """A thread that tells of notifications; whenever it may have missed some, and every few seconds in any case,
-    it says that everything may have changed. The connection must be one to the database itself: a pooler that
-    lends connections by the transaction hears nothing, and then only the seconds are left.
+    """A thread that tells of notifications; whenever it may have missed some, and every few seconds in any
+    case, it says that everything may have changed. The connection must be one to the database itself: a
+    pooler that lends connections by the transaction hears nothing, and then only the seconds are left.
     """
 
     def __init__(self, home: Home, tell: Callable[[News], None]) -> None:

@@ -17,16 +17,19 @@ class UnknownOutcome(Unavailable):
 
 
 def committed(home: Home, lane: str, number: int) -> bool:
-    """Whether the lane's transaction of that number was committed. Each leaves its number in the lane's mark, so
-    that the mark tells, also after a restart of the database or on a standby that took over; to read it waits
-    for a transaction that has not ended yet. Raises `UnknownOutcome` if the database does not say in time.
+    """Whether the lane's transaction of that number was committed. Each leaves its number in the lane's mark,
+    so that the mark tells, also after a restart of the database or on a standby that took over; to read it
+    waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database does not say in
+    time.
     """
     until = home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
     while True:
         try:
             connection, _ = connect(home.dsn)
             with connection:
-                found = home.prepared["find_mark"].one(connection.execute, {"lane": lane, "at": home.clock.last})
+                found = home.prepared["find_mark"].one(
+                    connection.execute, {"lane": lane, "at": home.clock.last}
+                )
                 home.prepared["remove_mark"].run(connection.execute, {"lane": lane})
             return bool(found.value == number)
         except (TesseraError, psycopg.Error) as error:

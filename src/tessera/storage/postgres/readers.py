@@ -54,8 +54,8 @@ class Readers:
         self._offer_none_open()
 
     def read(self, look: Verb, *args: Any) -> Any:
-        """Run a look on an idle connection, waiting for one if all are busy. What a lost connection has cut off
-        is looked at again.
+        """Run a look on an idle connection, waiting for one if all are busy. What a lost connection has cut
+        off is looked at again.
         """
         until: int | None = None
         while True:

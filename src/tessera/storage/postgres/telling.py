@@ -27,7 +27,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
 def news_of(
     one: Callable[[str, dict[str, object]], Any], ready: Iterable[int], events: Iterable[tuple[Any, ...]]
 ) -> News:
-    """The news of what one transaction has gathered: queues by number, lines of the log as they are stored."""
+    """The news of what one transaction has gathered: queues by number, lines of the log as stored."""
     return News(
         ready=frozenset(one("queue_numbered", {"queue": queue}).name for queue in ready),
         events=[(EVENT_TYPES[event[1]], event[3]) for event in events],

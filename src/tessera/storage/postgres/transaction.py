@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class PostgresTransaction:
-    """Reads are answered at once; writes are sent with what comes after them, and looked at before the commit."""
+    """Reads are answered at once; writes travel with what comes after them, and are looked at before the
+    commit.
+    """
 
     __slots__ = ("_writer", "now", "settled", "wrote")
 

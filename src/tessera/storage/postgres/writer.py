@@ -1,9 +1,10 @@
 """A connection that runs verbs, and the transactions it runs them in.
 
-A transaction takes its locks before its instant is read: those of the tasks its verbs name with `begin`, those of
-rows that a verb reads besides when it reads them; the verb then starts over. Its writes travel with the next
-thing asked, and are looked at together: one that changed no row has lost a race, and all is undone. Counts, the
-proof of the commit and the lines of the log come last, so that what everybody touches is held for a moment only.
+A transaction takes its locks before its instant is read: those of the tasks its verbs name with `begin`,
+those of rows that a verb reads besides when it reads them; the verb then starts over. Its writes travel with
+the next thing asked, and are looked at together: one that changed no row has lost a race, and all is undone.
+Counts, the proof of the commit and the lines of the log come last, so that what everybody touches is held for
+a moment only.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -19,7 +21,7 @@ import psycopg
 
 from tessera.canonical import json_text
 from tessera.errors import TesseraError
-from tessera.limits import COUNT_SLOTS, RELOCKS_MAX, REMEMBERED_ROWS_MAX, SETTLES_PER_TURN_MAX
+from tessera.limits import RELOCKS_MAX, REMEMBERED_ROWS_MAX, SETTLES_PER_TURN_MAX
 from tessera.rows import Descendant, NamedTask, TaskRow
 from tessera.states import STATES
 from tessera.storage.jobs import AGAIN, Job, grouped
@@ -63,9 +65,9 @@ class Writer:
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
+        self._open = ExitStack()  # the pipeline of the open transaction
         self._pipeline: psycopg.Pipeline | None = None
         self._lane = ""
-        self._slot = 0
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
         self._memory: dict[str, dict[tuple[object, ...], Any]] = {}
@@ -85,7 +87,7 @@ class Writer:
             self._attempt(jobs)
             self._commit()
         except BaseException as error:
-            lost = self._undo(error)
+            lost = self._undo()
             if lost:
                 raise Lost from error
             if isinstance(error, psycopg.Error):
@@ -203,9 +205,7 @@ class Writer:
         if self.connection is None:
             self.connection, session = self.home.connect()
             self._lane, self._number, self._generation = session.lane, 0, -1
-            self._slot = int(session.lane.partition(":")[0]) % COUNT_SLOTS
-        self._pipeline = self.connection.pipeline()
-        self._pipeline.__enter__()
+        self._pipeline = self._open.enter_context(self.connection.pipeline())
         self.execute("begin")
         named = Named(jobs)
         locking = []
@@ -287,7 +287,7 @@ class Writer:
         raise LostRace("locks")
 
     def _commit(self) -> None:
-        """Write counts and the proof, look at what all writes have changed, then append to the log, commit."""
+        """Write counts and the proof, look at what all writes have changed, append to the log, commit."""
         wrote = bool(self._writes or self.events)
         if wrote:
             news = news_of(self.one, self.ready, self.events)
@@ -310,7 +310,7 @@ class Writer:
         change = self.prepared("change_counts")
         for queue, changes in sorted(self.counts.items()):
             if any(changes):
-                told = {"queue": queue, "slot": self._slot, **dict(zip(STATES, changes, strict=True))}
+                told: dict[str, object] = {"queue": queue, **dict(zip(STATES, changes, strict=True))}
                 self.execute(change.text, change.bind(told))
         if self._bump:
             self.execute(self.prepared("bump_generation").text)
@@ -334,22 +334,21 @@ class Writer:
             if not committed(self.home, self._lane, self._number):
                 raise LostRace("commit") from error
             return
-        pipeline, self._pipeline = self._pipeline, None
-        pipeline.__exit__(None, None, None)
+        self._open.close()
 
-    def _undo(self, error: BaseException) -> bool:
+    def _undo(self) -> bool:
         """Undo the open transaction, and with it what memory may have learned inside it. Whether the
         connection is lost.
         """
         self._clear()
         self.after.clear()
         self._memory.clear()
-        connection, pipeline, self._pipeline = self.connection, self._pipeline, None
+        connection = self.connection
         if connection is None:
             return False
         try:
-            if pipeline is not None:
-                pipeline.__exit__(type(error), error, None)
+            with suppress(psycopg.Error):  # the one that is being dealt with, once more
+                self._open.close()
             if not connection.closed:
                 connection.execute("rollback")
         except psycopg.Error as another:
@@ -363,9 +362,11 @@ class Writer:
         return False
 
     def _drop(self) -> None:
-        connection, self.connection, self._pipeline = self.connection, None, None
+        connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
+            with suppress(psycopg.Error):
+                self._open.close()
 
     def _clear(self) -> None:
         for gathered in (self.counts, self.events, self.ready, self._locked, self._locks, self._writes):

@@ -74,7 +74,7 @@ delete from marks where at < :before;
 -- name: lock_log
 -- row: Text
 -- Until this transaction ends nobody else appends to the log: its lines become visible in the order of their numbers.
-select pg_advisory_xact_lock(6072341834281181)::text as value;
+select pg_advisory_xact_lock(1413829459, 2)::text as value;
 
 -- name: tell
 -- row: Text
