@@ -99,6 +99,7 @@ def test_n07_postgres_the_same_request_at_all_nodes_at_once(nodes: list[Tessera]
         task_id, key = f"twice-{number}", f"twice:{number}"
         spec = {"queue": "twice", "kind": "k", "brief": {}, "task_id": task_id}
         assert at_once(4, lambda n, spec=spec: nodes[n % 2].enqueue(spec)) == [task_id] * 4
+        nodes[0].enqueue(queue="twice", kind="k", brief={}, priority=-1)  # which nobody may be given
         leases = at_once(4, lambda n, key=key: nodes[n % 2].claim("twice", "w", idempotency_key=key))
         assert {(lease.task_id, lease.fencing_token) for lease in leases} == {(task_id, 1)}
         receipts = at_once(
