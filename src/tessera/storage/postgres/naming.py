@@ -21,19 +21,22 @@ def name_of(job: Job) -> str:
 
 
 class Named:
-    """The ids that some verbs name, each once."""
+    """The ids that some verbs name, each once, and the keys under which some claim."""
 
-    __slots__ = ("ending", "families", "tasks")
+    __slots__ = ("claim_keys", "ending", "families", "tasks")
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.tasks: set[str] = set()
         self.ending: set[str] = set()
         self.families: set[str] = set()
+        self.claim_keys: set[str] = set()
         for job in jobs:
             if job.args:
                 self._add(name_of(job), job.args[-1])
 
     def _add(self, verb: str, ask: Any) -> None:
+        if verb in CLAIMING and isinstance(key := getattr(ask, "idempotency_key", None), str):
+            self.claim_keys.add(key)
         asks = [ask, *getattr(ask, "submits", ()), *getattr(ask, "tasks", ())]
         ids = {one.task_id for one in asks if isinstance(getattr(one, "task_id", None), str)}
         if verb in FAMILIES:

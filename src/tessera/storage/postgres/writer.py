@@ -209,6 +209,8 @@ class Writer:
         self.execute("begin")
         named = Named(jobs)
         locking = []
+        if named.claim_keys:
+            self._lock("lock_claim_keys", keys=json_text(sorted(named.claim_keys)))
         if named.families:
             locking.append(self._lock("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:

@@ -46,6 +46,12 @@ select t.serial as value from tasks t where t.serial in (
   select d.dependent from family f join task_deps d on d.dependency = f.serial
 ) order by t.serial for no key update of t;
 
+-- name: lock_claim_keys
+-- row: Scalar
+-- One claim at a time under an idempotency key: a second one, at whichever node, waits for the first one's lease.
+select count(pg_advisory_xact_lock(hashtextextended(k.key, 6072341834281181))) as value
+from (select value as key from json_array_elements_text(:keys::json) order by value) k;
+
 -- name: bump_generation
 -- From this commit on nobody's memory of settings, lanes and keys counts.
 update generation set generation = generation + 1;
