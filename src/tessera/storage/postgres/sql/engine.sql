@@ -96,6 +96,16 @@ delete from marks where at < :before;
 -- Until this transaction ends nobody else appends to the log: its lines become visible in the order of their numbers.
 select pg_advisory_xact_lock(1413829459, 2)::text as value;
 
+-- name: end_silent
+-- row: Scalar
+-- End the transactions of nodes that have been silent in the middle of one: stopped, or cut off. In a pipeline no time
+-- limit of the server's does that before its version 17, and what they have locked would stay locked.
+select count(pg_terminate_backend(a.pid)) as value from pg_stat_activity a
+where a.datname = current_database() and a.usename = current_user
+  and a.application_name = current_setting('application_name') and a.pid <> pg_backend_pid()
+  and a.state = 'active' and a.wait_event = 'ClientRead' and a.xact_start is not null
+  and clock_timestamp() - a.state_change > make_interval(secs => :seconds::bigint);
+
 -- name: tell
 -- row: Text
 -- Tell whoever listens on this database, once the transaction is committed.
