@@ -154,6 +154,12 @@ MESSAGE_TAGS_MAX: Final = 100
 MESSAGE_FILE_BYTES_MAX: Final = 64 << 20  # of any file that the messages room reads
 MESSAGE_NAMES_MAX: Final = 8  # filenames drawn for one message before giving up
 ADDRESS_CHARS_MAX: Final = 255
+TOPIC_MESSAGE_BYTES_MAX: Final = 1_024  # of the ordered log: one chunk of the network's
+CLAIM_MESSAGE_SECONDS_MAX: Final = 180  # from a claim's message to its place in the log: later it never wins
+OUTSIDE_AT_ONCE: Final = 64  # works that wait for somebody outside of this machine
+APPEND_SECONDS_MAX: Final = 15  # for a network to take a message, and once more for its mirror to show it
+MIRROR_LOOK_SECONDS: Final = 0.5  # between two looks whether a mirror shows it
+MIRROR_PAGE_MAX: Final = 100  # rows that a mirror node gives at once
 LEDGER_LOCK_SECONDS_MAX: Final = 60  # how long a send or a read waits for the sender's lock
 
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

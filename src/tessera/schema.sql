@@ -288,6 +288,28 @@ create table feed_items (
   primary key (feed, cursor)
 ) strict, without rowid;
 
+-- The ordered log of lite claims: how far the store knows each topic, and the messages of those that it keeps itself.
+-- Consensus times are nanoseconds since 1970; none is given twice, whatever the topic.
+create table topics (
+  topic integer primary key,
+  topic_id text not null unique,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  running_hash blob not null
+) strict;
+
+create index topics_latest on topics (consensus_ns);
+
+create table topic_messages (
+  topic integer not null references topics,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  payer text not null,
+  message blob not null,
+  running_hash blob not null,
+  primary key (topic, sequence_number)
+) strict, without rowid;
+
 -- What search_nouns finds: the latest version of every record (in_bucket 0) and object (1), with its title and as much
 -- of its text as can be found, in lines.
 create table nouns (

@@ -104,6 +104,15 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
+from tessera.models.topics import (
+    AppendMessage,
+    ChunkInfo,
+    InitialTransaction,
+    Proof,
+    ReadTopic,
+    TopicMessage,
+    TopicMessages,
+)
 from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
 
 __all__ = [
@@ -112,6 +121,7 @@ __all__ = [
     "Advice",
     "Answer",
     "AnyModel",
+    "AppendMessage",
     "Approval",
     "ApprovalBody",
     "AskCounts",
@@ -126,6 +136,7 @@ __all__ = [
     "Check",
     "Child",
     "Children",
+    "ChunkInfo",
     "Claim",
     "ClaimBatch",
     "Content",
@@ -151,6 +162,7 @@ __all__ = [
     "Health",
     "Heartbeat",
     "History",
+    "InitialTransaction",
     "Input",
     "IssueKeyBody",
     "IssuedKey",
@@ -183,6 +195,7 @@ __all__ = [
     "Outcome",
     "Park",
     "PollFeed",
+    "Proof",
     "PublishFeed",
     "Published",
     "PutBlob",
@@ -196,6 +209,7 @@ __all__ = [
     "Queues",
     "Raw",
     "ReadNoun",
+    "ReadTopic",
     "Reaped",
     "Recalled",
     "Receipt",
@@ -221,6 +235,8 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TopicMessage",
+    "TopicMessages",
     "UpdateJob",
     "Verified",
     "Versions",

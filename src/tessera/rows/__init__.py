@@ -29,6 +29,7 @@ from tessera.rows.queue import (
 )
 from tessera.rows.recall import FoundNoun, Left, NounRow, ReflexRow, SliceRow, VersionRow
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
+from tessera.rows.topics import TopicMessageRow, TopicRow
 from tessera.rows.upkeep import (
     BlobSizes,
     BriefToCheck,
@@ -89,6 +90,8 @@ __all__ = [
     "TaskRow",
     "TaskToCheck",
     "Text",
+    "TopicMessageRow",
+    "TopicRow",
     "UploadRow",
     "VersionRow",
     "Wrong",
