@@ -51,6 +51,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Serving": {
         "serve": ("serve", "Serve the store over HTTP."),
+        "openapi": ("openapi", "Print the description of the HTTP interface."),
         "mcp": ("mcp", "Give an agent the tools of a worker, over MCP."),
     },
     "Upkeep": {
