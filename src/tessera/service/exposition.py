@@ -26,6 +26,7 @@ from tessera.service.answers import Send
 from tessera.service.gate import Gate
 from tessera.service.keys import NOBODY
 from tessera.service.metrics import Gauge, Metrics
+from tessera.service.own import METRICS
 from tessera.service.requests import Headers, Receive, Scope
 from tessera.states import STATES
 from tessera.storage.meter import Meter
@@ -33,7 +34,6 @@ from tessera.storage.port import EngineOnLoop
 from tessera.surface import SURFACE
 
 log = logging.getLogger("tessera.service")
-PATH: Final = "/metrics"
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost")
 Beside = Callable[[], Iterable[Gauge]]
 
@@ -108,8 +108,8 @@ class LocalFigures:
         """Answer one request."""
         headers = Headers(scope["headers"])
         host = (headers.last(b"host") or b"").decode("latin-1").partition(":")[0]
-        if scope["path"] != PATH or host not in LOOPBACK_NAMES:
-            answer = answers.refused(NotFound(f"here are only the figures: {PATH}"))
+        if scope["path"] != METRICS or host not in LOOPBACK_NAMES:
+            answer = answers.refused(NotFound(f"here are only the figures: {METRICS}"))
         elif scope["method"] not in ("GET", "HEAD"):
             answer = answers.refused(MethodNotAllowed(allow="GET, HEAD"))
         else:

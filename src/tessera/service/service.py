@@ -27,14 +27,15 @@ from tessera.service import answers, tracing
 from tessera.service.answers import Answer, Send
 from tessera.service.bells import Bells
 from tessera.service.cors import Cors
+from tessera.service.documents import Documents, only_reads
 from tessera.service.edge import Edge
-from tessera.service.exposition import PATH as METRICS
 from tessera.service.exposition import Beside, Exposition
 from tessera.service.followers import Followers
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
-from tessera.service.mcp import ALLOW, PATH, PATHS, Mcp
+from tessera.service.mcp import ALLOW, PATHS, Mcp
 from tessera.service.metrics import EMPTY, GONE, OK, Metrics
+from tessera.service.own import MCP, METRICS, OPEN_PATHS
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
 from tessera.service.request import Request
@@ -57,11 +58,8 @@ from tessera.surface import SURFACE
 
 log = logging.getLogger("tessera.service")
 
-HEALTHZ: Final = "/healthz"
-OPEN_PATHS: Final = frozenset({HEALTHZ, "/v1/health"})  # answered without the edge secret
 BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
 NO_CONTENT: Final = HTTPStatus.NO_CONTENT
-_ALIVE: Final = {"ok": True}
 
 
 class Service:
@@ -79,6 +77,7 @@ class Service:
         self._routes = Routes(SURFACE.values())
         self._keys = Keys(engine, runtime)
         self._cors = Cors(settings.cors_origins)
+        self._documents = Documents(engine, self._cors)
         self._bodies = Bodies()
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
@@ -168,14 +167,14 @@ class Service:
         path = request.scope.get("raw_path", b"").decode("latin-1") or request.scope["path"]
         if path not in OPEN_PATHS:
             self._edge.refuse(request)
-        if path == HEALTHZ:
-            request.route = HEALTHZ
-            return self._healthz(request)
+        if path in self._documents:
+            request.route = path
+            return await self._documents.answer(path, request)
         if path == METRICS:
             request.route = METRICS
             return await self._figures(request)
         if path in PATHS:
-            request.route = PATH
+            request.route = MCP
             if request.method == "OPTIONS":
                 return self._cors.preflight(ALLOW)
             return await self._mcp.post(request)
@@ -206,27 +205,14 @@ class Service:
         ask = await self._ask(request, target, named, fields)
         return await self._run(request, target, caller, ask, more)
 
-    def _healthz(self, request: Request) -> Answer:
-        """Whether the process answers. What the store says is at /v1/health."""
-        return self._only_reads(request) or answers.document(_ALIVE)
-
     async def _figures(self, request: Request) -> Answer:
         """The figures of the service and its store, for an admin's key."""
-        if (answer := self._only_reads(request)) is not None:
+        if (answer := only_reads(request, self._cors)) is not None:
             return answer
-        refuse_key_in_query(request.query)
         caller = request.caller = await self._holder(request)
         grants.is_admin(caller)
         accept = (request.headers.last(b"accept") or b"").decode("latin-1")
         return answers.text(*await self.exposition.page(caller, accept))
-
-    def _only_reads(self, request: Request) -> Answer | None:
-        """The answer to a request that does not read what can only be read, if it is one."""
-        if request.method == "OPTIONS":
-            return self._cors.preflight("GET, HEAD, OPTIONS")
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(allow="GET, HEAD, OPTIONS")
-        return None
 
     async def _caller(self, request: Request, target: Target) -> Caller:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)

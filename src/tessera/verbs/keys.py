@@ -118,7 +118,7 @@ class Guarded:
     def __init__(
         self, verb: Verb, many: Verb | None, *, provisional: bool = False, patient: bool = False
     ) -> None:
-        self._verb = verb
+        self.verb = verb
         self._many = many
         self.provisional = provisional
         self.patient = patient
@@ -126,7 +126,7 @@ class Guarded:
 
     def __call__(self, tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
         steps.standing(tx, caller)
-        return self._verb(tx, runtime, caller, ask)
+        return self.verb(tx, runtime, caller, ask)
 
     @property
     def for_many(self) -> Verb | None:
