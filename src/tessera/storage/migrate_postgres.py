@@ -45,12 +45,13 @@ def migrate(connection: psycopg.Connection[Any], runtime: Runtime, folder: Path 
     """
     known = migrations(folder)
     with connection.transaction():
-        version = _version(connection)
-        if version != known[-1][0]:
-            connection.execute(
-                "select pg_advisory_xact_lock(%s, %s)", (ADVISORY_CLASS, MIGRATING)
-            )  # and look again
-            _bring_up(connection, runtime, known, _version(connection))
+        if _version(connection) == known[-1][0]:
+            return
+        connection.execute("select pg_advisory_xact_lock(%s, %s)", (ADVISORY_CLASS, MIGRATING))
+        version = _version(connection)  # as whoever held the lock has left it
+        if version is None:
+            _refuse_anothers(connection)
+        _bring_up(connection, runtime, known, version)
 
 
 def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
@@ -67,10 +68,15 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int | None:
-    """The version of the schema; None in an empty database. Another program's database is refused."""
-    if _ask(connection, "select to_regclass('meta') is not null and to_regclass('count_slots') is not null"):
-        version: int = _ask(connection, "select max(version) from migrations")
-        return version
+    """The version of the schema; None if the database holds no store."""
+    if _ask(connection, "select to_regclass('meta') is null or to_regclass('count_slots') is null"):
+        return None
+    version: int = _ask(connection, "select max(version) from migrations")
+    return version
+
+
+def _refuse_anothers(connection: psycopg.Connection[Any]) -> None:
+    """Refuse a database in which another program keeps something."""
     if _ask(connection, "select current_schema()") is None:
         raise Unavailable("the schema that the database's role looks in does not exist", definite=True)
     others = "select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace "
@@ -79,7 +85,6 @@ def _version(connection: psycopg.Connection[Any]) -> int | None:
             "this database holds other tables, but no Tessera store: make a database for the store alone",
             definite=True,
         )
-    return None
 
 
 def _bring_up(
