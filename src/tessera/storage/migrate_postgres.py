@@ -69,7 +69,7 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 def _version(connection: psycopg.Connection[Any]) -> int | None:
     """The version of the schema; None if the database holds no store."""
-    if _ask(connection, "select to_regclass('meta') is null or to_regclass('count_slots') is null"):
+    if not {"meta", "count_slots", "migrations"} <= _tables(connection):
         return None
     version: int = _ask(connection, "select max(version) from migrations")
     return version
@@ -79,12 +79,22 @@ def _refuse_anothers(connection: psycopg.Connection[Any]) -> None:
     """Refuse a database in which another program keeps something."""
     if _ask(connection, "select current_schema()") is None:
         raise Unavailable("the schema that the database's role looks in does not exist", definite=True)
-    others = "select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-    if _ask(connection, others + "where n.nspname = current_schema() and c.relkind in ('r', 'v', 'p', 'S')"):
+    if _tables(connection):
         raise Unavailable(
             "this database holds other tables, but no Tessera store: make a database for the store alone",
             definite=True,
         )
+
+
+def _tables(connection: psycopg.Connection[Any]) -> set[str]:
+    """What there is by name. Read as rows: the server's own look-up of a name may still be that of before a
+    lock was waited for.
+    """
+    rows = connection.execute(
+        "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+        "where n.nspname = current_schema() and c.relkind in ('r', 'v', 'p', 'S')"
+    )
+    return {name for (name,) in rows}
 
 
 def _bring_up(
