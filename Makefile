@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench bench-postgres soak chaos clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -60,9 +60,15 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 
+bench-postgres: .venv/dev .venv/bench  ## measure what docs/guides/postgres.md claims, beside other queues on PostgreSQL
+	$(BIN)/python -m benchmarks.postgres
+
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
 		tests/service/test_lifecycle.py
+
+chaos: .venv/dev  ## kill and freeze nodes, workers and the database under load, on BACKEND=store or postgres
+	TESSERA_LONG=1 TESSERA_CHAOS_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest tests/chaos -k $(BACKEND) -vv
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -75,6 +81,10 @@ clean:  ## remove what was installed and made
 .venv/axe: Makefile
 	@command -v npm > /dev/null || { echo "the tests of the pages need npm, for axe-core: install node"; exit 1; }
 	npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.1
+	touch $@
+
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	touch $@
 
 .venv/dev: .venv/base

@@ -7,7 +7,9 @@ file and positions at run time.
 
 The files are written for SQLite and for every dialect that reads the same words. A dialect's folder replaces
 a statement by the same name where its words differ, and its folder `locks` says, again by name, what a verb
-runs just before it reads: a statement that locks the rows which the verb is about to decide by.
+runs just before it reads: a statement that locks the rows which the verb is about to decide by. A replacement
+with the line `-- rows: as json` writes any number of rows at once: its one parameter is a JSON array of
+objects, whose names are the parameters of the statement that it replaces.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ SQL = Path(__file__).parent / "sql"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
+_AS_ROWS = re.compile(r"^-- rows: as json\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
@@ -56,6 +59,7 @@ class Statement:
     bind: Bind
     row: type[rows.Row] | None  # None: it writes
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
+    as_rows: bool = False  # its one parameter is a JSON array of objects, a row each, of these names
     locks: Statement | None = None  # what a verb, but no look, runs first with the same parameters
 
 
@@ -66,6 +70,7 @@ def load(
     statement that replaces or locks for nothing, refuses to load.
     """
     blocks = _blocks(folder)
+    ours = {name: _params(text) for name, text in blocks.items()}
     locks: dict[str, str] = {}
     if dialect.folder is not None:
         replacements, locks = _blocks(folder / dialect.folder), _blocks(folder / dialect.folder / "locks")
@@ -78,6 +83,9 @@ def load(
         if isinstance(struct, type) and issubclass(struct, rows.Row)
     }
     statements = {name: _statement(name, text, structs, dialect) for name, text in blocks.items()}
+    for name, statement in statements.items():
+        if statement.as_rows:
+            statements[name] = replace(statement, params=ours[name], bind=_binder(ours[name]))
     for name, text in locks.items():
         lock = _statement(name, text, structs, dialect)
         if unknown := set(lock.params) - set(statements[name].params):
@@ -97,13 +105,21 @@ def _blocks(folder: Path) -> dict[str, str]:
     return blocks
 
 
+def _params(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_PARAMETER.findall(_sql(text))))
+
+
+def _sql(text: str) -> str:
+    lines = (line.strip() for line in text.splitlines() if line and not line.startswith("--"))
+    return " ".join(lines).rstrip("; ")
+
+
 def _statement(name: str, text: str, structs: Structs, dialect: Dialect) -> Statement:
     row, remembered = _ROW.search(text), _REMEMBERED.search(text)
-    lines = (line.strip() for line in text.splitlines() if line and not line.startswith("--"))
-    sql = " ".join(lines).rstrip("; ")
+    sql = _sql(text)
     for ours, theirs in dialect.words:
         sql = re.sub(rf"\b{ours}\b", theirs, sql)
-    params = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
+    params = _params(text)
     places = {param: f"{dialect.place}{place}" for place, param in enumerate(params, 1)}
     return Statement(
         name=name,
@@ -112,6 +128,7 @@ def _statement(name: str, text: str, structs: Structs, dialect: Dialect) -> Stat
         bind=_binder(params),
         row=structs[row[1]] if row else None,
         remembered_until=tuple(one.strip() for one in remembered[1].split(",")) if remembered else (),
+        as_rows=_AS_ROWS.search(text) is not None,
     )
 
 

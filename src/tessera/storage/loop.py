@@ -25,9 +25,10 @@ from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
 from tessera.storage.forks import USED_BY_PARENT, bar, watch
+from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import News, Verb
 from tessera.storage.readers import Readers
-from tessera.storage.sqlite import AGAIN, Job, Writer
+from tessera.storage.sqlite import Writer
 
 BUSY_RETRY_SECONDS = 0.002
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides

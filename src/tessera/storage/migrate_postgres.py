@@ -47,7 +47,7 @@ def migrate(connection: psycopg.Connection[Any], runtime: Runtime, folder: Path 
     with connection.transaction():
         if _version(connection) == known[-1][0]:
             return
-        connection.execute("select pg_advisory_xact_lock(%s, %s)", (ADVISORY_CLASS, MIGRATING))
+        connection.execute("select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING))
         version = _version(connection)  # as whoever held the lock has left it
         if version is None:
             _refuse_anothers(connection)

@@ -23,8 +23,3 @@ where h.claim_key = :claim_key and h.key_id is not distinct from :key_id
 -- The same for several: a JSON array of keys in, whatever exists out.
 select result, idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state
 from results where idempotency_key = any (array(select json_array_elements_text(cast(:keys as json))));
-
--- name: insert_result
--- One submit's outcome. Its number is the next one, which lies above the store's epoch since the epoch began.
-insert into results (idempotency_key, serial, fencing_token, worker, ok, output, error, sha256, submitted_at, state)
-values (:idempotency_key, :serial, :fencing_token, :worker, :ok, :output, :error, :sha256, :submitted_at, :state);
