@@ -20,6 +20,7 @@ SCHEMA = Path(__file__).parent.parent / "schema_postgres.sql"
 MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
 ADVISORY_CLASS: Final = 0x54455353  # "TESS": of every advisory lock that a store takes
 MIGRATING: Final = 1  # the lock in that class under which a schema changes
+MOVING: Final = 3  # and the one of whoever moves a store to or from here; 2 is the log's
 # On a connection that runs verbs. Plans are those that the statements were written for, whatever the
 # statistics say: tables are joined in the order of the text, through indexes, and a plan is made once.
 PLANS: Final[dict[str, str]] = {
@@ -39,13 +40,21 @@ _EARLIER = ("queue", "blobs", "feeds", "parks")  # the versions that it stands f
 Migration = tuple[int, str, str]  # version, name, text
 
 
-def migrate(connection: psycopg.Connection[Any], runtime: Runtime, folder: Path = MIGRATIONS) -> None:
-    """Bring the database to the schema of this version, or refuse it with `unavailable`. The connection is in
-    no transaction, and is in none afterwards.
+def migrate(
+    connection: psycopg.Connection[Any], runtime: Runtime, folder: Path = MIGRATIONS, *, whole: bool = True
+) -> None:
+    """Bring the database to the schema of this version, or refuse it with `unavailable`. The connection is
+    in no transaction, and is in none afterwards. Unless `whole` is false, a database to which a store is
+    being moved is refused: what is there is part of one.
     """
     known = migrations(folder)
     with connection.transaction():
         if _version(connection) == known[-1][0]:
+            if whole and _ask(connection, "select count(*) from meta where name = 'moving'"):
+                raise Unavailable(
+                    "a store is being moved to this database: run `tessera migrate-store` to its end",
+                    definite=True,
+                )
             return
         connection.execute("select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING))
         version = _version(connection)  # as whoever held the lock has left it
