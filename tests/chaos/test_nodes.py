@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from time import monotonic
@@ -15,10 +15,11 @@ from service.running import Aside
 import tessera
 from chaos.nodes import Node
 from chaos.storm import BACKENDS
-from tessera.errors import Unauthorized
+from tessera.errors import Unauthorized, Unavailable
 from tessera.library import Tessera
-from tessera.models import Lease
+from tessera.models import Lease, Receipt
 from tessera.runtime import real_runtime
+from tessera.storage.postgres.connection import ENGINE
 from tessera.testing_postgres import database
 
 LONG = {"lease_seconds": 3_600, "heartbeat_seconds": 600}
@@ -179,3 +180,56 @@ def test_n10_postgres_ended_connections_are_nobodys_error(nodes: list[Tessera], 
             lease = waiting.result()
             assert lease.task_id == task_id
             nodes[1].submit(task_id, lease.fencing_token, {}, f"ended:{task_id}")
+
+
+def patiently(act: Callable[[], Receipt]) -> Receipt:
+    """What comes of an act that certainly did nothing while it was refused."""
+    end = monotonic() + 30
+    while True:
+        try:
+            return act()
+        except Unavailable as refusal:
+            if not refusal.definite or monotonic() > end:
+                raise
+
+
+def test_n11_postgres_what_others_are_settling_holds_up_no_claim(nodes: list[Tessera], shared: str) -> None:
+    """N11: while somebody else has locked everything that has fallen due, and does not go on, claims give
+    what is ready and the reaper ends its round; afterwards what was due is settled.
+    """
+    nodes[0].define_queue("held", **LONG)
+    late = nodes[0].enqueue(queue="held", kind="late", brief={}, delay_seconds=0.2)
+    with psycopg.connect(shared, application_name="somebody else") as holder:
+        holder.execute("select 1 from tasks where task_id = %s for update", (late,))
+        while nodes[0].health().time < str(nodes[0].task(late).not_before):
+            pass
+        for node in nodes:
+            task_id = node.enqueue(queue="held", kind="k", brief={})
+            lease = Aside(node.claim, "held", "w").result(5)
+            assert lease.task_id == task_id
+            assert Aside(node.reap).result(5) >= 0
+        holder.rollback()
+    lease = nodes[1].claim("held", "w", wait_seconds=5)
+    assert lease is not None
+    assert lease.task_id == late
+
+
+def test_n12_postgres_a_silent_node_loses_its_locks(nodes: list[Tessera], shared: str) -> None:
+    """N12: a node that falls silent in the middle of a transaction, with the log and rows locked, is cut off
+    by the others within seconds: its transaction is undone and their work goes on.
+    """
+    nodes[0].define_queue("silent", **LONG)
+    task_id = nodes[0].enqueue(queue="silent", kind="k", brief={})
+    lease = nodes[0].claim("silent", "w")
+    assert lease is not None
+    lock_log = ENGINE["lock_log"].text
+    with psycopg.connect(shared, application_name="tessera", autocommit=True) as silent:
+        silent.pgconn.enter_pipeline_mode()
+        for statement in ("begin", f"update tasks set priority = 1 where task_id = '{task_id}'", lock_log):
+            silent.pgconn.send_query_params(statement.encode(), None)
+        silent.pgconn.send_flush_request()
+        silent.pgconn.flush()
+        receipt = patiently(lambda: nodes[1].submit(task_id, 1, {}, "silent-submit"))
+        silent.pgconn.finish()
+    assert (receipt.ok, receipt.replayed) == (True, False)
+    assert nodes[1].task(task_id).priority == 0

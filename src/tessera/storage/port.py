@@ -46,7 +46,9 @@ class Transaction(Protocol):
         """Something in the queue falls due at that instant."""
 
     def quiet(self, queue: int) -> bool:
-        """Whether nothing in the queue can be overdue, as far as memory knows; False when it does not."""
+        """Whether nothing in the queue can be overdue, as far as memory knows, or others are settling what
+        is; False when nobody knows.
+        """
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Remember that nothing in the queue falls due before that instant, unless an alarm says so."""

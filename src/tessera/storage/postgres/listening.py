@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 
 from tessera.errors import TesseraError
-from tessera.limits import LISTEN_SECONDS
+from tessera.limits import IDLE_VERB_SECONDS_MAX, LISTEN_SECONDS, SECOND_US
 from tessera.storage.port import News
 from tessera.storage.postgres.connection import Connection, connect
 from tessera.storage.postgres.home import Home
@@ -29,6 +29,7 @@ class Listener:
     def __init__(self, home: Home, tell: Callable[[News], None]) -> None:
         self._home = home
         self._tell = tell
+        self._looks_next = 0
         self._ends, self._end = os.pipe()
         self._thread = threading.Thread(target=self._listen_forever, name="tessera-listen", daemon=True)
         self._thread.start()
@@ -49,7 +50,7 @@ class Listener:
                     log.info("listening")
                     self._tell(EVERYTHING)
                     while self._wait(connection):
-                        pass
+                        self._look_round(connection)
             except (psycopg.Error, TesseraError) as error:
                 log.warning("not listening: %s", type(error).__name__)
                 self._tell(EVERYTHING)
@@ -62,13 +63,23 @@ class Listener:
         if self._ends in ready:
             return False
         if not ready:
-            connection.execute("select 1")  # a connection that died silently shows it here
             self._tell(EVERYTHING)
             return True
         for notice in connection.notifies(timeout=0):
             if (news := heard(notice.payload, self._home.node)) is not None:
                 self._tell(news)
         return True
+
+    def _look_round(self, connection: Connection) -> None:
+        """Every few seconds: does the connection work, and is any other node silent in a transaction?"""
+        now = self._home.runtime.elapsed_us()
+        if now < self._looks_next:
+            return
+        self._looks_next = now + LISTEN_SECONDS * SECOND_US
+        silent = {"seconds": IDLE_VERB_SECONDS_MAX}
+        ended = self._home.prepared["end_silent"].one(connection.execute, silent).value
+        if ended:
+            log.warning("ended %d transactions whose nodes had fallen silent", ended)
 
     def _ended(self, seconds: float) -> bool:
         return bool(select.select([self._ends], [], [], seconds)[0])

@@ -19,10 +19,11 @@ class PostgresTransaction:
     commit.
     """
 
-    __slots__ = ("_writer", "now", "settled", "wrote")
+    __slots__ = ("_writer", "in_vain", "now", "settled", "wrote")
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self.in_vain = False  # whether a settle for the verb found only what others have locked
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -70,7 +71,8 @@ class PostgresTransaction:
         """Another node may make something fall due, so nobody here keeps a timer."""
 
     def quiet(self, queue: int) -> bool:
-        return False
+        """Nobody here keeps a timer; but what others are about to settle need not be waited for."""
+        return self.in_vain
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Nobody here keeps a timer."""
