@@ -99,7 +99,11 @@ def test_commands_share_their_options(path: str, command: click.Command) -> None
 
     room = " ".join(path.split()[:2])
     if path != "tessera wake serve":
-        assert {"tessera message": "--catalog", "tessera wake": "--socket"}.get(room, "--store") in names
+        assert {
+            "tessera message": "--catalog",
+            "tessera wake": "--socket",
+            "tessera migrate-store": "source",
+        }.get(room, "--store") in names
     assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 
