@@ -47,13 +47,7 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
-    runtime = runtime or real_runtime()
-    if is_database(url):
-        store = Tessera(_database_door(url, runtime))
-    else:
-        path = _path(url)
-        engine = DirectEngine(path, runtime)
-        store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    store = Tessera(_door(url, runtime or real_runtime()))
     return store if key is None else store.as_key(key)
 
 
@@ -85,6 +79,21 @@ def restore(
     path = _file(url)
     runtime = runtime or real_runtime()
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+    """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
+    its leases end, and every token, event number and result number from here on is above all that were handed
+    out since. Nobody should work with the store meanwhile.
+    """
+    existing(url)
+    if is_service(_url(url)):
+        raise InvalidRequest("this is done on the store's own machine: name its file or database")
+    door = _door(_url(url), runtime or real_runtime())
+    try:
+        return door.keeper().new_epoch()
+    finally:
+        door.close()
 
 
 def migrate_store(
@@ -189,6 +198,14 @@ class DirectDoor:
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
+
+
+def _door(url: str, runtime: Runtime) -> DirectDoor:
+    if is_database(url):
+        return _database_door(url, runtime)
+    path = _path(url)
+    engine = DirectEngine(path, runtime)
+    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime))
 
 
 def _database_door(url: str, runtime: Runtime) -> DirectDoor:

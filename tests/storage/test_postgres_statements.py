@@ -64,6 +64,9 @@ def test_every_statement_is_prepared(session: psycopg.Connection[Any], name: str
     """
     statement = STATEMENTS[name]
     found = _described(session, statement)
+    if statement.as_rows and found:
+        assert [column for column, _ in found] == ["all_of_them"]  # whether each row was changed
+        return
 
     assert tuple(column for column, _ in found) == (statement.row.__struct_fields__ if statement.row else ())
     fields = (

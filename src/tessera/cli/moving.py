@@ -24,7 +24,9 @@ def migrate_store(say: Any, source: str, target: str, unsound: bool) -> None:
     stopped. At the end both are compared row by row and TO is verified; FROM is left as it is. A database's
     password belongs in PGPASSWORD or ~/.pgpass.
 
-     Example: tessera migrate-store ./tessera.db postgresql://tessera@db.example.com/tessera
+    \b
+    Example:
+      tessera migrate-store ./tessera.db postgresql://tessera@db.example.com/tessera
     """
     import tessera
 

@@ -103,6 +103,25 @@ def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     say(restored)
 
 
+@click.command("new-epoch")
+@options.prints
+@options.takes_url
+def new_epoch(url: str, say: Any) -> None:
+    """Let nothing count that was handed out before.
+
+    For a store that something else than `tessera restore` has brought back: pg_restore, a server taken back
+    to an earlier instant, a disk's snapshot. Its leases end, and every fencing token and number jumps above
+    all that were handed out since. Stop whatever works with the store first.
+
+    \b
+    Example:
+      tessera new-epoch --store postgresql://tessera@db.example.com/tessera
+    """
+    import tessera
+
+    say(tessera.new_epoch(url))
+
+
 @click.command()
 @options.prints
 @options.takes_url
