@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser typescript check format docs suite suite-stub lock-suite bench soak clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ help:  ## this list
 demo: .venv/base  ## a small swarm studies Python's standard library: about half a minute once installed
 	$(BIN)/python -m examples.stdlib_swarm
 
-test: check tmux browser  ## everything that must hold, in its short form
+test: check tmux browser typescript  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
@@ -26,6 +26,8 @@ tmux:
 browser: .venv/dev .venv/axe
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y chromium > /dev/null; } \
 		|| { echo "the tests of the pages need chromium: install it (apt-get install chromium, brew install chromium)"; exit 1; }
+
+typescript: .venv/dev .venv/typescript
 
 check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff format --check --quiet .
@@ -62,7 +64,7 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
-		tests/service/test_lifecycle.py
+		tests/service/test_lifecycle.py tests/service/openapi
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -75,6 +77,12 @@ clean:  ## remove what was installed and made
 .venv/axe: Makefile
 	@command -v npm > /dev/null || { echo "the tests of the pages need npm, for axe-core: install node"; exit 1; }
 	npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.1
+	touch $@
+
+.venv/typescript: examples/typescript/package.json examples/typescript/package-lock.json
+	@command -v npm > /dev/null || { echo "the tests of the TypeScript client need npm: install node 20 or newer"; exit 1; }
+	mkdir -p $@ && cp $^ $@
+	npm ci --silent --no-fund --no-audit --prefix $@
 	touch $@
 
 .venv/dev: .venv/base

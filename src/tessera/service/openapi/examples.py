@@ -90,8 +90,9 @@ class Examples:
             return any(self._fits(value, one) for one in schema["anyOf"])
         if "enum" in schema:
             return value in schema["enum"]
-        if isinstance(value, list) and value and "items" in schema:
-            return all(self._fits(one, schema["items"]) for one in value)
+        if isinstance(value, list) and "items" in schema:
+            enough = len(value) >= schema.get("minItems", 0)
+            return enough and all(self._fits(one, schema["items"]) for one in value)
         types = _types(schema)
         return not types or _type(value) in types or (_type(value) == "integer" and "number" in types)
 
