@@ -1,6 +1,6 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser typescript check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser typescript mcp-conformance check format docs suite suite-stub lock-suite bench soak clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +9,7 @@ BACKEND ?= store
 PROCESSES ?= 3
 
 help:  ## this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/base  ## a small swarm studies Python's standard library: about half a minute once installed
 	$(BIN)/python -m examples.stdlib_swarm
@@ -52,6 +52,9 @@ suite-stub: .venv/dev  ## show that every conformance test fails on an empty bac
 lock-suite: .venv/dev  ## record the hashes of the conformance suite, on purpose
 	$(BIN)/python -m conformance.lock
 
+mcp-conformance: .venv/dev .venv/mcp  ## the protocol's own suite and the inspector, on /mcp
+	$(BIN)/python -m pytest interop/mcp
+
 bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scale
@@ -83,6 +86,12 @@ clean:  ## remove what was installed and made
 	@command -v npm > /dev/null || { echo "the tests of the TypeScript client need npm: install node 20 or newer"; exit 1; }
 	mkdir -p $@ && cp $^ $@
 	npm ci --silent --no-fund --no-audit --prefix $@
+	touch $@
+
+.venv/mcp: interop/mcp/package.json
+	@command -v npm > /dev/null || { echo "the protocol's own suite needs npm: install node"; exit 1; }
+	mkdir -p $@ && cp $^ $@
+	npm install --silent --no-fund --no-audit --no-package-lock --prefix $@
 	touch $@
 
 .venv/dev: .venv/base

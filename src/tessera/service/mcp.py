@@ -47,6 +47,8 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
+_NO_SUCH_METHOD: Final = -32601
+_LISTEN: Final = "subscriptions/listen"
 _ACCEPT: Final = ("*/*", "application/*", "application/json")
 _PASSED_ON: Final = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"})
 
@@ -236,20 +238,27 @@ def _refuse_takers_of_else(accept: bytes | None) -> None:
 
 
 def _refused(body: bytes) -> Answer | None:
-    """The answer to what is no request and no notification; the SDK would repeat it to the client."""
+    """The answer to what is no request and no notification; the SDK would repeat it to the client. Who asks
+    to be told of changes is told that there is no such method: nothing that could be told of changes while
+    the service runs, and each answer is one document.
+    """
     try:
-        msgspec.json.decode(body, type=_Message)
+        message = msgspec.json.decode(body, type=_Message)
     except msgspec.ValidationError:
         return _error(_INVALID_REQUEST, "the body must be one JSON-RPC request or notification")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _error(_PARSE_ERROR, "the body is no JSON")
+    if message.method == _LISTEN and message.id is not UNSET:
+        refusal = "there are no subscriptions here: the tools change with the version alone"
+        return _error(_NO_SUCH_METHOD, refusal, message.id, NotFound)
     return None
 
 
-def _error(code: int, message: str) -> Answer:
-    document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
-    body = msgspec.json.encode(document)
-    return Answer(HTTPStatus.BAD_REQUEST, [JSON, NO_STORE, NOSNIFF], body, InvalidRequest.code)
+def _error(
+    code: int, message: str, id: int | str | None = None, kind: type[TesseraError] = InvalidRequest
+) -> Answer:
+    document = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+    return Answer(kind.status, [JSON, NO_STORE, NOSNIFF], msgspec.json.encode(document), kind.code)
 
 
 def _host(value: str) -> str:
