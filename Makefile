@@ -1,6 +1,7 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser typescript mcp-conformance check format docs suite suite-stub lock-suite bench soak clean
+.PHONY: help demo test tmux browser typescript mcp-conformance check format docs suite suite-stub lock-suite bench \
+	bench-postgres soak chaos clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -65,9 +66,15 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 
+bench-postgres: .venv/dev .venv/bench  ## measure what docs/guides/postgres.md claims, beside other queues on PostgreSQL
+	$(BIN)/python -m benchmarks.postgres
+
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
 		tests/service/test_lifecycle.py tests/service/openapi
+
+chaos: .venv/dev  ## kill and freeze nodes, workers and the database under load, on BACKEND=store or postgres
+	TESSERA_LONG=1 TESSERA_CHAOS_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest tests/chaos -k $(BACKEND) -vv
 
 clean:  ## remove what was installed and made
 	rm -rf .venv demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -92,6 +99,10 @@ clean:  ## remove what was installed and made
 	@command -v npm > /dev/null || { echo "the protocol's own suite needs npm: install node"; exit 1; }
 	mkdir -p $@ && cp $^ $@
 	npm install --silent --no-fund --no-audit --no-package-lock --prefix $@
+	touch $@
+
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	touch $@
 
 .venv/dev: .venv/base

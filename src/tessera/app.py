@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, BinaryIO
 
 from tessera import diagnosis, models, upkeep
@@ -12,16 +14,17 @@ from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
-from tessera.library.upkeep import Tell, quietly
+from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
+from tessera.names import HOW_TO_GET_POSTGRES
 from tessera.rules import waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
-from tessera.storage.port import Engine, Verb
+from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
 DEFAULT_STORE = "tessera.db"
@@ -30,8 +33,8 @@ WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
 def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
-    """Open a store: a path, `sqlite:///path`, or the `http://` or `https://` URL of a running service; by
-    default what TESSERA_STORE names, else `./tessera.db`.
+    """Open a store: a path, `sqlite:///path`, `postgresql://…`, or the `http://` or `https://` URL of a
+    running service; by default what TESSERA_STORE names, else `./tessera.db`.
 
     With `key`, a bearer secret, the store is its holder's to see. Without one, a file is its owner's, and a
     service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
@@ -42,9 +45,13 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
-    path, runtime = _path(url), runtime or real_runtime()
-    engine = DirectEngine(path, runtime)
-    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    runtime = runtime or real_runtime()
+    if is_database(url):
+        store = Tessera(_database_door(url, runtime))
+    else:
+        path = _path(url)
+        engine = DirectEngine(path, runtime)
+        store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
     return store if key is None else store.as_key(key)
 
 
@@ -57,14 +64,12 @@ def serve(
     and its key. Refuses wrong settings with `invalid_request`.
     """
     from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
-    from tessera.storage.loop import LoopEngine
 
     settings = from_environ(os.environ, **given)
-    path, real = _path(settings.store), runtime or real_runtime()
+    real = runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
-    lifecycle.serve(
-        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
-    )
+    opens = _opens_on_loop(settings.store, real)
+    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure)
 
 
 def restore(
@@ -90,16 +95,24 @@ def is_service(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
+def is_database(url: str) -> bool:
+    """Whether a store's URL names a PostgreSQL database, which other processes may use at the same time."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
 def existing(url: str | None = None) -> None:
-    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
-    upkeep.existing(_file(url))
+    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
+    database is there before any store is in it.
+    """
+    if not is_database(_url(url)):
+        upkeep.existing(_file(url))
 
 
 class DirectDoor:
     """The store in this process, for its owner or for the holder of a key."""
 
     def __init__(
-        self, engine: Engine, runtime: Runtime, keeper: upkeep.Keeper | None = None,
+        self, engine: Engine, runtime: Runtime, keeper: Keeper | None = None,
         secret_sha256: str | None = None,
     ) -> None:  # fmt: skip
         self._engine = engine
@@ -133,7 +146,7 @@ class DirectDoor:
         """The same store for the holder of a key."""
         return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
 
-    def keeper(self) -> upkeep.Keeper:
+    def keeper(self) -> Keeper:
         """Who looks after the store as a whole, for its owner."""
         if self._secret_sha256 is not None:
             raise ScopeDenied("only the store's owner may do this, on the store's machine")
@@ -155,6 +168,31 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _database_door(url: str, runtime: Runtime) -> DirectDoor:
+    _needs_psycopg()
+    from tessera.storage.postgres.engine import PostgresEngine
+
+    engine = PostgresEngine(url, runtime)
+    return DirectDoor(engine, runtime, upkeep.DatabaseKeeper(engine))
+
+
+def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEventLoop], EngineOnLoop]:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.postgres.engine import PostgresLoopEngine
+
+        return lambda loop: PostgresLoopEngine(url, runtime, loop)
+    from tessera.storage.loop import LoopEngine
+
+    path = _path(url)
+    return lambda loop: LoopEngine(path, runtime, loop)
+
+
+def _needs_psycopg() -> None:
+    if find_spec("psycopg") is None:
+        raise InvalidRequest(f"a store on PostgreSQL needs psycopg: {HOW_TO_GET_POSTGRES}")
+
+
 def _url(given: str | None) -> str:
     return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
@@ -163,6 +201,10 @@ def _file(url: str | None) -> str:
     """The path of a store on this machine, for what is done to its file."""
     if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
+    if is_database(_url(url)):
+        raise InvalidRequest(
+            "this is done to a file: for a database use PostgreSQL's own pg_dump, pg_restore"
+        )
     return _path(_url(url))
 
 
@@ -175,5 +217,6 @@ def _path(url: str) -> str:
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
     raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path or http://host"
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
+        "postgresql://host/database or http://host"
     )

@@ -41,6 +41,25 @@ class Keeper:
         return backup(self._path, file, self._runtime, force=force, unsound=unsound, tell=tell)
 
 
+class DatabaseKeeper:
+    """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def verify(self, tell: Tell) -> Verified:
+        """Everything that the store claims about itself, computed again."""
+        verified: Verified = self._engine.read(verify, tell)
+        return verified
+
+    def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> NoReturn:
+        """PostgreSQL has better means than a copy by us: refused, saying which."""
+        raise InvalidRequest(
+            "a store on PostgreSQL is backed up by PostgreSQL: pg_dump --format=custom for a copy as of one "
+            "instant, pg_basebackup with an archive of the log to come back to any"
+        )
+
+
 def backup(
     path: str,
     file: str,

@@ -40,6 +40,8 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "blobs": ("blobs", "Store bytes under their hash, and read them back verified."),
         "buckets": ("objects", "Make, describe and list buckets."),
         "objects": ("objects", "Keep files under a key of a bucket, every version of them."),
+        "nouns": ("nouns", "Find records and objects by their words, look at them, read parts."),
+        "reflex": ("reflex", "Learn a step for something, and recall it later."),
     },
     "Watching": {
         "counts": ("looks", "Show how many tasks are in each state."),

@@ -8,7 +8,7 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
+from tessera.models.base import NULL, Answer, AnyModel, EffectClass, Model, Nothing, convert, decode
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -66,6 +66,20 @@ from tessera.models.looks import (
     QueueHealth,
 )
 from tessera.models.queues import DefineQueue, QueueConfig, QueueRef, Queues
+from tessera.models.recall import (
+    DeadEnd,
+    MatchReflex,
+    Noun,
+    NounRef,
+    Nouns,
+    NounScent,
+    NounText,
+    NounVersion,
+    ReadNoun,
+    Recalled,
+    ReflexMatch,
+    SearchNouns,
+)
 from tessera.models.records import (
     History,
     ListRecords,
@@ -90,13 +104,24 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
+from tessera.models.topics import (
+    AppendMessage,
+    ChunkInfo,
+    InitialTransaction,
+    Proof,
+    ReadTopic,
+    TopicMessage,
+    TopicMessages,
+)
 from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
 
 __all__ = [
     "NULL",
     "OCTETS",
     "Advice",
+    "Answer",
     "AnyModel",
+    "AppendMessage",
     "Approval",
     "ApprovalBody",
     "AskCounts",
@@ -111,10 +136,12 @@ __all__ = [
     "Check",
     "Child",
     "Children",
+    "ChunkInfo",
     "Claim",
     "ClaimBatch",
     "Content",
     "Counts",
+    "DeadEnd",
     "DefineQueue",
     "Diagnosis",
     "EffectClass",
@@ -135,6 +162,7 @@ __all__ = [
     "Health",
     "Heartbeat",
     "History",
+    "InitialTransaction",
     "Input",
     "IssueKeyBody",
     "IssuedKey",
@@ -151,8 +179,15 @@ __all__ = [
     "ListObjects",
     "ListRecords",
     "ListTasks",
+    "MatchReflex",
     "Model",
     "Nothing",
+    "Noun",
+    "NounRef",
+    "NounScent",
+    "NounText",
+    "NounVersion",
+    "Nouns",
     "ObjectMeta",
     "ObjectRef",
     "ObjectVersions",
@@ -160,6 +195,7 @@ __all__ = [
     "Outcome",
     "Park",
     "PollFeed",
+    "Proof",
     "PublishFeed",
     "Published",
     "PutBlob",
@@ -172,18 +208,23 @@ __all__ = [
     "QueueRef",
     "Queues",
     "Raw",
+    "ReadNoun",
+    "ReadTopic",
     "Reaped",
+    "Recalled",
     "Receipt",
     "RecordRef",
     "RecordVersion",
     "RecordVersions",
     "Records",
+    "ReflexMatch",
     "RegisterJob",
     "Release",
     "Restored",
     "Result",
     "Results",
     "Resume",
+    "SearchNouns",
     "Split",
     "Stores",
     "Submit",
@@ -194,6 +235,8 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TopicMessage",
+    "TopicMessages",
     "UpdateJob",
     "Verified",
     "Versions",

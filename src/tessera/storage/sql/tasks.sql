@@ -30,7 +30,8 @@ from json_each(:task_ids) j cross join tasks t on t.task_id = j.value cross join
 -- A page of tasks, oldest first; a null filter matches all, `queues` is a JSON array of numbers.
 select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.expires_at, h.hard_expires_at
 from tasks t cross join lanes l on l.lane = t.lane left join leases h on h.serial = t.serial
-where t.serial > :after and (:state is null or t.state = :state) and (:kind is null or l.kind = :kind)
+where t.serial > :after and (cast(:state as bigint) is null or t.state = :state)
+  and (cast(:kind as text) is null or l.kind = :kind)
   and (:queues is null or t.queue in (select value from json_each(:queues)))
 order by t.serial limit :limit;
 
@@ -129,7 +130,7 @@ select min(value) as value from (
   select (select expires_at from leases where queue = :queue order by expires_at limit 1) as value
   union all
   select (select due from tasks where queue = :queue and due is not null order by due limit 1)
-);
+) d;
 
 -- name: overdue_queue
 -- row: Scalar
