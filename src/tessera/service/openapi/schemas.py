@@ -62,9 +62,11 @@ class Schemas:
             properties[field.encode_name] = self.field(field, asked)
             if field.required or (not asked and field.default is not UNSET):
                 required.append(field.encode_name)
+        closed = model.__struct_config__.forbid_unknown_fields  # an answer may gain fields
         return {
             "type": "object", "description": prose(model), "properties": properties,
-            **({"required": required} if required else {}), "additionalProperties": False,
+            **({"required": required} if required else {}),
+            **({"additionalProperties": False} if closed else {}),
         }  # fmt: skip
 
     def field(self, field: structs.FieldInfo, asked: bool) -> Schema:

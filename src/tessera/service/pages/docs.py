@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
@@ -212,6 +213,12 @@ def curl(path: str, method: str, operation: dict[str, Any]) -> str:
     address = path
     for name, value in said.items():
         address = address.replace(f"{{{name}}}", value)
+    asked = {
+        one["name"]: said[one["name"]]
+        for one in operation["parameters"]
+        if one["in"] == "query" and one.get("required")
+    }
+    address += f"?{urlencode(asked)}" if asked else ""
     words = ["curl", "-sS", f'"{_BASE}{address}"']
     if operation["x-needs"] != "nothing":
         words += ["-H", f'"{_KEY}"']
