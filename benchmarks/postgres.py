@@ -33,7 +33,7 @@ DEPTHS = (1_000, 1_000_000)
 CLAIMS = 150  # of each depth in a round
 SNAPSHOT_CLAIMS = 20_000
 ADD = """insert into tasks (task_id, queue, lane, state, priority, created_at, updated_at)
-  select 't' || lpad(i::text, 8, '0'), 1, 1 + i % 3, 0, i % 5, %(at)s + i, %(at)s
+  select 't' || lpad(i::text, 8, '0'), 1, 1 + i %% 3, 0, i %% 5, %(at)s + i, %(at)s
   from generate_series(1, %(tasks)s::int) i"""
 DEAD = """select relname, n_live_tup, n_dead_tup from pg_stat_user_tables
   where n_dead_tup > 0 order by n_dead_tup desc limit 5"""

@@ -69,6 +69,10 @@ class Lost(Exception):
     """The connection is gone, and with it the transaction that was open on it."""
 
 
+class UnknownOutcome(Unavailable):
+    """The verbs of a transaction were carried out, or were not."""
+
+
 class Dsn:
     """Where a store is: a libpq URL, one host or several. Shown without its password."""
 
@@ -139,12 +143,30 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
     return connection, who
 
 
+def listen_to_warnings(connection: Connection) -> list[str]:
+    """The list that what the server warns of is added to from here on."""
+    warnings: list[str] = []
+
+    def note(notice: errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(str(notice.message_primary))
+
+    connection.add_notice_handler(note)
+    return warnings
+
+
 def is_lost(connection: Connection, error: BaseException) -> bool:
     """Whether an error means that the connection is of no use any more."""
     return connection.closed or (isinstance(error, psycopg.OperationalError) and not error.sqlstate)
 
 
-_CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+# The last one says that a statement for many rows has not changed them all.
+_CONFLICTS = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UniqueViolation,
+    errors.DivisionByZero,
+)
 _SAID_OF: dict[type[Exception], str] = {
     errors.LockNotAvailable: f"others have held the rows for {LOCK_SECONDS_MAX} seconds; try again",
     errors.QueryCanceled: "the database took too long; try again",
@@ -203,8 +225,11 @@ class Prepared:
         return None if row is None else self.row(*row)
 
     def all(self, execute: Execute, params: dict[str, object]) -> list[Any]:
+        return self.rows_of(execute(self.text, self.bind(params)))
+
+    def rows_of(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[Any]:
         row = self.row
-        return [row(*columns) for columns in execute(self.text, self.bind(params)).fetchall()]
+        return [row(*columns) for columns in cursor.fetchall()]
 
     def run(self, execute: Execute, params: dict[str, object]) -> None:
         execute(self.text, self.bind(params))

@@ -13,6 +13,7 @@ from tessera.storage import catalogue
 from tessera.storage.port import News
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Connection, Dsn, Prepared, connect
+from tessera.storage.postgres.disk import Disk
 from tessera.storage.postgres.rows import Session
 
 
@@ -29,6 +30,7 @@ class Home:
         for name, statement in statements.items():
             for writer in statement.remembered_until:
                 self.forgets.setdefault(writer, []).append(name)
+        self.disk = Disk(self.prepared["reached"], self.prepared["reach_disk"])
         self.closing = threading.Event()
         self.watch: Callable[[News], None] | None = None
         self._spare: list[tuple[Connection, Session]] = [connect(dsn)]

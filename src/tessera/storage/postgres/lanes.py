@@ -13,10 +13,9 @@ from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LANE_VERBS_MAX, LOST_RACES_MAX, PATIENCE_SECONDS_MAX, SECOND_US
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import LostRace
-from tessera.storage.postgres.connection import Lost, refusal_of
+from tessera.storage.postgres.connection import Lost, UnknownOutcome, refusal_of
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.naming import CLAIMING, HOLDING, name_of
-from tessera.storage.postgres.proof import UnknownOutcome
 from tessera.storage.postgres.writer import Writer
 
 log = logging.getLogger("tessera.storage")

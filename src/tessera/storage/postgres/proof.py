@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 import psycopg
 
-from tessera.errors import TesseraError, Unavailable
+from tessera.errors import TesseraError
 from tessera.limits import PATIENCE_SECONDS_MAX, SECOND_US
-from tessera.storage.postgres.connection import connect
+from tessera.storage.postgres.connection import UnknownOutcome, connect, listen_to_warnings
 from tessera.storage.postgres.home import Home
 
+log = logging.getLogger("tessera.storage")
 _PAUSE_SECONDS = 0.2
-
-
-class UnknownOutcome(Unavailable):
-    """The verbs of a transaction were carried out, or were not."""
 
 
 def committed(home: Home, lane: str, number: int) -> bool:
@@ -26,14 +25,17 @@ def committed(home: Home, lane: str, number: int) -> bool:
     while True:
         try:
             connection, _ = connect(home.dsn)
+            warnings = listen_to_warnings(connection)
             with connection:
                 found = home.prepared["find_mark"].one(
                     connection.execute, {"lane": lane, "at": home.clock.last}
                 )
                 home.prepared["remove_mark"].run(connection.execute, {"lane": lane})
-            return bool(found.value == number)
+            if not warnings:
+                return bool(found.value == number)
         except (TesseraError, psycopg.Error) as error:
-            if home.closing.is_set() or home.runtime.elapsed_us() > until:
-                says = "the database went away while it committed, and nobody knows whether it did: ask again"
-                raise UnknownOutcome(says, definite=False) from error
-            home.closing.wait(_PAUSE_SECONDS)
+            log.info("a commit's outcome is not known yet: %s", type(error).__name__)
+        if home.closing.is_set() or home.runtime.elapsed_us() > until:
+            says = "the database went away while it committed, and nobody knows whether it did: ask again"
+            raise UnknownOutcome(says, definite=False)
+        home.closing.wait(_PAUSE_SECONDS)

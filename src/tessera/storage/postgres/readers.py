@@ -12,7 +12,14 @@ import psycopg
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOOK_SECONDS_MAX, PATIENCE_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.storage.port import Verb
-from tessera.storage.postgres.connection import LOOKING, Connection, connect, is_lost, refusal_of
+from tessera.storage.postgres.connection import (
+    LOOKING,
+    Connection,
+    connect,
+    is_lost,
+    listen_to_warnings,
+    refusal_of,
+)
 from tessera.storage.postgres.home import Home
 
 log = logging.getLogger("tessera.storage")
@@ -88,11 +95,18 @@ class Readers:
     def _look(self, connection: Connection, look: Verb, args: tuple[Any, ...]) -> Any:
         try:
             with connection.pipeline():
+                tx = PostgresSnapshot(self._home, connection)
+                looked = self._home.disk.look(connection)
                 try:
-                    return look(PostgresSnapshot(self._home, connection), self._home.runtime, *args)
+                    answer = look(tx, self._home.runtime, *args)
                 finally:
                     with suppress(psycopg.Error):
                         connection.execute("commit")
+                safe = self._home.disk.is_safe(looked)
+            if not safe:
+                warnings = listen_to_warnings(connection)
+                self._home.disk.is_reached(self._home.disk.reach(connection), warnings)
+            return answer
         except TesseraError:
             raise
         except BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tessera.rows.base import Row, Scalar, Text
 
-__all__ = ["Opening", "Scalar", "Session", "Text"]
+__all__ = ["Opening", "Reached", "Scalar", "Session", "Text"]
 
 
 class Session(Row, frozen=True):
@@ -14,6 +14,13 @@ class Session(Row, frozen=True):
     version: int
     commits: str  # what `synchronous_commit` is
     standby: int
+
+
+class Reached(Row, frozen=True):
+    """How far the database's own log has come, in bytes."""
+
+    written: int
+    flushed: int
 
 
 class Opening(Row, frozen=True):

@@ -26,7 +26,15 @@ from tessera.rows import Descendant, NamedTask, TaskRow
 from tessera.states import STATES
 from tessera.storage.jobs import AGAIN, Job, grouped
 from tessera.storage.port import LostRace, Overdue
-from tessera.storage.postgres.connection import Connection, Lost, Prepared, conflict_of, is_lost
+from tessera.storage.postgres.connection import (
+    Connection,
+    Lost,
+    Prepared,
+    conflict_of,
+    is_lost,
+    listen_to_warnings,
+)
+from tessera.storage.postgres.foresight import Read, foreseen
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.naming import Named
 from tessera.storage.postgres.proof import committed
@@ -67,13 +75,16 @@ class Writer:
         self.after: list[Callable[[], None]] = []
         self._open = ExitStack()  # the pipeline of the open transaction
         self._pipeline: psycopg.Pipeline | None = None
+        self._warnings: list[str] = []
         self._lane = ""
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
         self._memory: dict[str, dict[tuple[object, ...], Any]] = {}
         self._locked: set[int] = set()  # tasks, by serial
         self._locks: set[tuple[str, tuple[object, ...]]] = set()  # what else: by statement and parameters
-        self._writes: list[tuple[str, psycopg.Cursor[Any], int | None]] = []
+        self._seen: dict[tuple[str, tuple[object, ...]], list[Any]] = {}  # what was read since the last write
+        self._writes: list[tuple[str, psycopg.Cursor[Any]]] = []  # to be looked at
+        self._wrote = False
         self._bump = False
         self._transaction = PostgresTransaction(self)
 
@@ -119,20 +130,12 @@ class Writer:
         statement = self.home.prepared[name]
         if statement.until:
             return self._remembered(statement, params)
-        self._refuse_unlocked(statement, params)
-        row = statement.one(self.execute, params)
-        if row is not None and statement.row in TASKS:
-            self._check(name, [row])
-        return row
+        rows = self._rows(statement, params)
+        return rows[0] if rows else None
 
     def all(self, name: str, params: dict[str, object]) -> list[Any]:
         """Every row of a statement."""
-        statement = self.home.prepared[name]
-        self._refuse_unlocked(statement, params)
-        rows = statement.all(self.execute, params)
-        if rows and statement.row in TASKS:
-            self._check(name, rows)
-        return rows
+        return self._rows(self.home.prepared[name], params)
 
     def write(self, name: str, params: dict[str, object]) -> None:
         """A writing statement, to be looked at before the commit."""
@@ -140,7 +143,7 @@ class Writer:
         if statement.as_rows:
             self._write_rows(statement, [tuple(params[one] for one in statement.params)])
             return
-        self._writes.append((name, self.execute(statement.text, statement.bind(params)), None))
+        self._writes.append((name, self.execute(statement.text, statement.bind(params))))
         self._forget(name)
 
     def save_all(self, name: str, rows: Sequence[Any]) -> None:
@@ -151,7 +154,7 @@ class Writer:
             self._write_rows(statement, [values(row) for row in rows])
             return
         for row in rows:
-            self._writes.append((name, self.execute(statement.text, values(row)), None))
+            self._writes.append((name, self.execute(statement.text, values(row))))
         self._forget(name)
 
     def execute(self, text: str, params: Sequence[object] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
@@ -160,9 +163,19 @@ class Writer:
         return self.connection.execute(text, params)
 
     def _write_rows(self, statement: Prepared, rows: list[tuple[object, ...]]) -> None:
-        cursor = self.execute(statement.text, statement.given(rows))
-        self._writes.append((statement.name, cursor, len(rows)))
+        self.execute(statement.text, statement.given(rows))  # fails by itself if it does not change all
         self._forget(statement.name)
+
+    def _rows(self, statement: Prepared, params: dict[str, object]) -> list[Any]:
+        """What a statement answers with; the same as before, until something is written or locked."""
+        key = statement.name, statement.bind(params)
+        rows = self._seen.get(key)
+        if rows is None:
+            self._refuse_unlocked(statement, params)
+            rows = self._seen[key] = statement.all(self.execute, params)
+        if rows and statement.row in TASKS:
+            self._check(statement.name, rows)
+        return rows
 
     def _remembered(self, statement: Prepared, params: dict[str, object]) -> Any:
         rows = self._memory.setdefault(statement.name, {})
@@ -176,7 +189,13 @@ class Writer:
                 rows[key] = found
         return found
 
+    def _recall(self, name: str, params: dict[str, object]) -> Any:
+        """What is remembered of a statement, or None."""
+        return self._memory.get(name, {}).get(self.prepared(name).bind(params))
+
     def _forget(self, name: str) -> None:
+        self._wrote = True
+        self._seen.clear()
         for forgotten in self.home.forgets.get(name, ()):
             self._memory.pop(forgotten, None)
             self._bump = True  # and with the commit everybody else's memory
@@ -204,6 +223,7 @@ class Writer:
         """Open a transaction, lock the tasks that its verbs name, read the clock: one round trip."""
         if self.connection is None:
             self.connection, session = self.home.connect()
+            self._warnings = listen_to_warnings(self.connection)
             self._lane, self._number, self._generation = session.lane, 0, -1
         self._pipeline = self._open.enter_context(self.connection.pipeline())
         self.execute("begin")
@@ -215,10 +235,11 @@ class Writer:
             locking.append(self._lock("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
             locking.append(self._lock_tasks(sorted(named.tasks), sorted(named.ending), []))
-        self._read_clock(locking)
+        self._read_clock(locking, reads=list(foreseen(jobs, self._recall)))
 
     def _relock(self, found: Unlocked) -> None:
         """Lock what a verb has met; read the clock again."""
+        self._seen.clear()
         locking = []
         if found.serials:
             locking.append(self._lock_tasks([], [], sorted(found.serials)))
@@ -241,15 +262,24 @@ class Writer:
         return self.execute(statement.text, statement.bind(params))
 
     def _read_clock(
-        self, locking: Sequence[psycopg.Cursor[tuple[Any, ...]]], not_before: int = 0
+        self, locking: Sequence[psycopg.Cursor[tuple[Any, ...]]], not_before: int = 0, reads: Sequence[Read] = ()
     ) -> None:  # fmt: skip
-        opening = self.prepared("opening").one(self.execute, {"scripted": self.home.clock.scripted()})
+        statement = self.prepared("opening")
+        first = self.execute(statement.text, (self.home.clock.scripted(),))
+        asked = [self._ask(name, params) for name, params in reads]
+        (opening,) = statement.rows_of(first)
+        for read, params, cursor in asked:
+            self._seen[read.name, read.bind(params)] = read.rows_of(cursor)
         for cursor in locking:
             self._locked.update(serial for (serial,) in cursor.fetchall())
         self.now = self.home.clock.instant(opening.now, max(opening.last, not_before))
         if opening.generation != self._generation:
             self._generation = opening.generation
             self._memory.clear()
+
+    def _ask(self, name: str, params: dict[str, object]) -> tuple[Prepared, dict[str, object], Any]:
+        statement = self.prepared(name)
+        return statement, params, self.execute(statement.text, statement.bind(params))
 
     def _attempt(self, jobs: list[Job]) -> None:
         """Run verbs one after the other; several of one verb that has a form for many callers run as one."""
@@ -293,7 +323,7 @@ class Writer:
 
     def _commit(self) -> None:
         """Write counts and the proof, look at what all writes have changed, append to the log, commit."""
-        wrote = bool(self._writes or self.events)
+        wrote = self._wrote or bool(self.events)
         if wrote:
             news = news_of(self.one, self.ready, self.events)
             self._finish_writes()
@@ -320,19 +350,31 @@ class Writer:
         if self._bump:
             self.execute(self.prepared("bump_generation").text)
         self._number += 1
-        mark = {"lane": self._lane, "number": self._number, "at": self.now}
-        self.prepared("leave_mark").one(self.execute, mark)  # and with its answer those of all before it
-        for name, cursor, expected in self._writes:
-            if cursor.rowcount == 0 or expected not in (None, cursor.rowcount):
+        mark: dict[str, object] = {"lane": self._lane, "number": self._number, "at": self.now}
+        statement = self.prepared("leave_mark")
+        left = self.execute(statement.text, statement.bind(mark))
+        if self._writes:
+            left.fetchone()  # and before it what all others have done
+        for name, cursor in self._writes:
+            if cursor.rowcount == 0:
                 raise LostRace(name)
 
     def _end(self, wrote: bool) -> None:
+        """Commit, and wait until all that these verbs have seen and done is on disk."""
         assert self._pipeline is not None
+        assert self.connection is not None
+        disk, warnings = self.home.disk, self._warnings
+        warnings.clear()
+        looked = None if wrote else disk.look(self.connection)
         try:
             self.execute("commit")
-            self._pipeline.sync()
+            if looked is not None:
+                self._pipeline.sync()
+            if looked is None or not disk.is_safe(looked):
+                asked = disk.reach(self.connection)
+                self._pipeline.sync()
+                disk.is_reached(asked, warnings)
         except psycopg.Error as error:
-            assert self.connection is not None
             if not (wrote and is_lost(self.connection, error)):
                 raise
             self._drop()
@@ -374,6 +416,7 @@ class Writer:
                 self._open.close()
 
     def _clear(self) -> None:
-        for gathered in (self.counts, self.events, self.ready, self._locked, self._locks, self._writes):
+        for gathered in (self.counts, self.events, self.ready, self._locked, self._locks, self._seen,
+                         self._writes):  # fmt: skip
             gathered.clear()
-        self._bump = False
+        self._bump = self._wrote = False

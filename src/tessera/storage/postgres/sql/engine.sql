@@ -17,34 +17,34 @@ select coalesce(:scripted::bigint, (extract(epoch from clock_timestamp()) * 1000
 -- name: lock_tasks
 -- row: Scalar
 -- Lock tasks, the oldest first: some by id, some by serial, and of those that may end also what waits for them.
--- (Whatever waits for a task was read with it, so nothing is locked twice.)
-select t.serial as value from tasks t where t.serial in (
-  select serial from tasks where task_id in (select json_array_elements_text(:task_ids::json))
+select t.serial as value from tasks t where t.serial = any (array(
+  select n.serial from json_array_elements_text(:task_ids::json) j (value) join tasks n on n.task_id = j.value
   union
-  select json_array_elements_text(:serials::json)::bigint
+  select j.value::bigint from json_array_elements_text(:serials::json) j (value)
   union
-  select parent from tasks where task_id in (select json_array_elements_text(:ending::json)) and parent is not null
+  select n.parent from json_array_elements_text(:ending::json) j (value) join tasks n on n.task_id = j.value
+  where n.parent is not null
   union
-  select d.dependent from tasks e join task_deps d on d.dependency = e.serial
-  where e.task_id in (select json_array_elements_text(:ending::json)) and e.dependents > 0
-) order by t.serial for no key update of t;
+  select d.dependent from json_array_elements_text(:ending::json) j (value) join tasks n on n.task_id = j.value
+    join task_deps d on d.dependency = n.serial where n.dependents > 0
+)) order by t.serial for no key update of t;
 
 -- name: lock_families
 -- row: Scalar
 -- The same for tasks that end with everything below them.
 with recursive family (serial) as (
-  select serial from tasks where task_id in (select json_array_elements_text(:task_ids::json))
+  select n.serial from json_array_elements_text(:task_ids::json) j (value) join tasks n on n.task_id = j.value
   union
-  select t.serial from family f join tasks t on t.parent = f.serial where t.state < 3
+  select t.serial from family f join tasks t on t.parent = f.serial and t.state < 3
 )
-select t.serial as value from tasks t where t.serial in (
+select t.serial as value from tasks t where t.serial = any (array(
   select serial from family
   union
-  select c.parent from tasks c where c.task_id in (select json_array_elements_text(:task_ids::json))
-    and c.parent is not null
+  select n.parent from json_array_elements_text(:task_ids::json) j (value) join tasks n on n.task_id = j.value
+  where n.parent is not null
   union
   select d.dependent from family f join task_deps d on d.dependency = f.serial
-) order by t.serial for no key update of t;
+)) order by t.serial for no key update of t;
 
 -- name: lock_claim_keys
 -- row: Scalar
@@ -58,10 +58,24 @@ update generation set generation = generation + 1;
 
 -- name: leave_mark
 -- row: Text
--- Proof that the transaction was committed, if its answer gets lost; a commit, unlike a statement, has no time limit.
+-- Proof that the transaction was committed, if its answer gets lost. A commit, unlike a statement, has no time limit,
+-- and it does not wait for the disk: what follows it does (see `reach_disk`), when nobody's turn is held up by that.
 insert into marks (lane, number, at) values (:lane, :number, :at)
 on conflict (lane) do update set number = excluded.number, at = excluded.at
-returning set_config('statement_timeout', '0', true) as value;
+returning set_config('statement_timeout', '0', true) || set_config('synchronous_commit', 'off', true) as value;
+
+-- name: reach_disk
+-- row: Scalar
+-- A transaction of its own that is nothing but synchronous: once it is committed, so is everything before it, on disk
+-- and on every standby that commits wait for. Answers how far the log of the database has been written by then.
+select (pg_logical_emit_message(true, 'tessera', '') - '0/0')::bigint as value;
+
+-- name: reached
+-- row: Reached
+-- How far that log is written, and how far it is on disk; not on disk alone, if commits wait for a standby.
+select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
+  case when current_setting('synchronous_standby_names') = ''
+  then (pg_current_wal_flush_lsn() - '0/0')::bigint else 0 end as flushed;
 
 -- name: find_mark
 -- row: Scalar
