@@ -76,7 +76,7 @@ class Listener:
         if now < self._looks_next:
             return
         self._looks_next = now + LISTEN_SECONDS * SECOND_US
-        silent = {"seconds": IDLE_VERB_SECONDS_MAX}
+        silent: dict[str, object] = {"seconds": IDLE_VERB_SECONDS_MAX}
         ended = self._home.prepared["end_silent"].one(connection.execute, silent).value
         if ended:
             log.warning("ended %d transactions whose nodes had fallen silent", ended)

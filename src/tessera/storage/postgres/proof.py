@@ -8,7 +8,7 @@ import psycopg
 
 from tessera.errors import TesseraError
 from tessera.limits import PATIENCE_SECONDS_MAX, SECOND_US
-from tessera.storage.postgres.connection import UnknownOutcome, connect, listen_to_warnings
+from tessera.storage.postgres.connection import UnknownOutcome, connect
 from tessera.storage.postgres.home import Home
 
 log = logging.getLogger("tessera.storage")
@@ -25,13 +25,12 @@ def committed(home: Home, lane: str, number: int) -> bool:
     while True:
         try:
             connection, _ = connect(home.dsn)
-            warnings = listen_to_warnings(connection)
             with connection:
                 found = home.prepared["find_mark"].one(
                     connection.execute, {"lane": lane, "at": home.clock.last}
                 )
                 home.prepared["remove_mark"].run(connection.execute, {"lane": lane})
-            if not warnings:
+            if not connection.warnings:
                 return bool(found.value == number)
         except (TesseraError, psycopg.Error) as error:
             log.info("a commit's outcome is not known yet: %s", type(error).__name__)

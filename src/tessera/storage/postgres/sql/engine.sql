@@ -116,6 +116,18 @@ select pg_notify('tessera', :news)::text as value;
 -- Settings of this connection: a JSON object.
 select string_agg(set_config(key, value, false), ' ') as value from json_each_text(:settings::json);
 
+-- name: begin
+-- A transaction of verbs: each statement sees what is committed by then.
+begin;
+
+-- name: commit
+-- All of it.
+commit;
+
+-- name: rollback
+-- Or nothing.
+rollback;
+
 -- name: begin_snapshot
 -- From here on one state of the store, and nothing to write.
 begin isolation level repeatable read, read only;
