@@ -53,6 +53,17 @@ def restored(answer: models.Restored) -> RenderableType:
     return Text(visible("\n".join(lines)))
 
 
+def moved(answer: models.Moved) -> RenderableType:
+    """What was moved, and what is left to do."""
+    state = "verified" if answer.verified.ok else "NOT sound (tessera verify says what is wrong)"
+    lines = [
+        f"{answer.target}: all {answer.rows:,} rows of {answer.source}, compared one by one, {state}.",
+        "Name the new store from now on (TESSERA_STORE, --store). The old one is as it was: whoever goes on",
+        "with it makes a second store of it, whose tokens and numbers mean something else.",
+    ]
+    return Text(visible("\n".join(lines)))
+
+
 def diagnosis(answer: models.Diagnosis) -> RenderableType:
     """A line for each thing that was looked at, and what to do under those that need it."""
     lines = []

@@ -17,7 +17,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def progress() -> Iterator[Tell]:
     """A bar on standard error while something runs, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -53,7 +53,7 @@ def verify(url: str, say: Any) -> None:
     Example:
       tessera verify --json
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         verified = store.verify(tell=tell)
     say(verified)
     if not verified.ok:
@@ -75,7 +75,7 @@ def backup(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     Example:
       tessera backup nightly.db
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         made = store.backup(file, force=force, unsound=unsound, tell=tell)
     say(made)
 
@@ -98,7 +98,7 @@ def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     """
     import tessera
 
-    with _progress() as tell:
+    with progress() as tell:
         restored = tessera.restore(file, url, force=force, unsound=unsound, tell=tell)
     say(restored)
 

@@ -64,6 +64,18 @@ class Restored(Model, frozen=True):
     epoch: Epoch
 
 
+class Moved(Model, frozen=True):
+    """A store that was moved from one place to another, compared row by row and verified there. `resumed`: an
+    attempt before had brought part of it over.
+    """
+
+    source: str
+    target: str
+    rows: int
+    resumed: bool
+    verified: Verified
+
+
 class Advice(Model, frozen=True):
     """One thing that was looked at: whether it is fine, worth knowing, or needs somebody to act."""
 
