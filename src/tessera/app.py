@@ -75,15 +75,21 @@ def serve(
 
 
 def restore(
-    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
-    tell: Tell = quietly, runtime: Runtime | None = None,
+    file: str | os.PathLike[str] | None, url: str | None = None, *, force: bool = False,
+    unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
+
+    A database is brought back by PostgreSQL's own means first; then, without a `file`, this does the rest.
     """
-    path = _file(url)
     runtime = runtime or real_runtime()
+    if is_database(_url(url)):
+        return _database_restored(_url(url), file, runtime, unsound, tell)
+    if file is None:
+        raise InvalidRequest("name the backup's file")
+    path = _file(url)
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
@@ -129,6 +135,25 @@ def existing(url: str | None = None) -> None:
     """
     if not is_database(_url(url)):
         upkeep.existing(_file(url))
+
+
+def _database_restored(
+    url: str, file: object, runtime: Runtime, unsound: bool, tell: Tell
+) -> models.Restored:  # fmt: skip
+    from tessera.storage.postgres.alone import alone
+    from tessera.storage.postgres.engine import PostgresEngine
+
+    if file is not None:
+        raise InvalidRequest(
+            "a database is restored by pg_restore, or to an instant from its archive; then run this without "
+            "a file"
+        )
+    shown = alone(url)
+    engine = PostgresEngine(url, runtime)
+    try:
+        return upkeep.brought_back(shown, engine, unsound=unsound, tell=tell)
+    finally:
+        engine.close()
 
 
 class DirectDoor:

@@ -38,8 +38,9 @@ def backed_up(answer: models.BackedUp) -> RenderableType:
 def restored(answer: models.Restored) -> RenderableType:
     """What was done, and what to look after now."""
     epoch = answer.epoch
+    backup = "the database's backup" if answer.file is None else answer.file
     lines = [
-        f"{answer.store} is restored from {answer.file}, as of {epoch.last_event_at or 'its first moment'}.",
+        f"{answer.store} is restored from {backup}, as of {epoch.last_event_at or 'its first moment'}.",
         "What the store did after that is no longer in it.",
         f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
         f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",

@@ -55,10 +55,12 @@ class Epoch(Model, frozen=True):
 
 
 class Restored(Model, frozen=True):
-    """A store that was brought back from a backup. `moved_aside` names where a damaged one was put."""
+    """A store that was brought back from a backup. `file` is None if PostgreSQL's own means did that.
+    `moved_aside` names where a damaged one was put.
+    """
 
     store: str
-    file: str
+    file: str | None
     replaced: bool
     moved_aside: str | None
     epoch: Epoch
