@@ -16,11 +16,8 @@ BACKENDS = {
     "empty": "conformance.backends.empty:EmptyBackend",
 }
 
-SERVICES = {
-    "http",
-    "http-postgres",
-    "empty",
-}  # those that answer over HTTP; the empty one does so with nothing
+# Those that answer over HTTP; the empty one does so with nothing.
+SERVICES = {"http", "http-postgres", "empty"}
 
 
 def name() -> str:

@@ -138,6 +138,10 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
     "object_meta": lambda stage: {"{bucket}": "nouns", "{key}": stage.object()},
     "object_history": lambda stage: {"{bucket}": "nouns", "{key}": stage.object()},
     "list_objects": lambda stage: {"{bucket}": "nouns"},
+    "search_nouns": lambda stage: {"query": "notes"},
+    "noun": lambda stage: {"{place}": "notes", "{key}": stage.record()},
+    "read_noun": lambda stage: {"{place}": "nouns", "{key}": stage.object()},
+    "match_reflex": lambda stage: {"query": "notes"},
 }
 
 

@@ -40,6 +40,8 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "blobs": ("blobs", "Store bytes under their hash, and read them back verified."),
         "buckets": ("objects", "Make, describe and list buckets."),
         "objects": ("objects", "Keep files under a key of a bucket, every version of them."),
+        "nouns": ("nouns", "Find records and objects by their words, look at them, read parts."),
+        "reflex": ("reflex", "Learn a step for something, and recall it later."),
     },
     "Watching": {
         "counts": ("looks", "Show how many tasks are in each state."),
@@ -49,6 +51,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Serving": {
         "serve": ("serve", "Serve the store over HTTP."),
+        "openapi": ("openapi", "Print the description of the HTTP interface."),
         "mcp": ("mcp", "Give an agent the tools of a worker, over MCP."),
     },
     "Upkeep": {

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout, show_blobs, show_many, show_records, show_upkeep
+from tessera.cli import layout, show_blobs, show_many, show_recall, show_records, show_upkeep
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
@@ -49,6 +49,10 @@ view.register(models.Buckets, show_blobs.buckets)
 view.register(models.ObjectMeta, show_blobs.version)
 view.register(models.Objects, show_blobs.objects)
 view.register(models.Versions, show_blobs.versions)
+view.register(models.Nouns, show_recall.nouns)
+view.register(models.Noun, show_recall.noun)
+view.register(models.NounText, show_recall.text)
+view.register(models.Recalled, show_recall.recalled)
 view.register(models.Verified, show_upkeep.verified)
 view.register(models.BackedUp, show_upkeep.backed_up)
 view.register(models.Restored, show_upkeep.restored)

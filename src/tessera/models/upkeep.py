@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tessera.models.base import Model
+from tessera.models.base import Answer
 
 
-class Check(Model, frozen=True):
+class Check(Answer, frozen=True):
     """One kind of check: how many things it looked at, and how many were wrong."""
 
     name: str
@@ -15,7 +15,7 @@ class Check(Model, frozen=True):
     wrong: int
 
 
-class Finding(Model, frozen=True):
+class Finding(Answer, frozen=True):
     """One thing that is wrong."""
 
     check: str
@@ -23,7 +23,7 @@ class Finding(Model, frozen=True):
     says: str
 
 
-class Verified(Model, frozen=True):
+class Verified(Answer, frozen=True):
     """What came of verifying a store: `checks` counts what is wrong, `findings` names the first of each."""
 
     ok: bool
@@ -32,7 +32,7 @@ class Verified(Model, frozen=True):
     findings: list[Finding]
 
 
-class BackedUp(Model, frozen=True):
+class BackedUp(Answer, frozen=True):
     """A backup that was made and checked: everything up to an event of the log."""
 
     file: str
@@ -42,7 +42,7 @@ class BackedUp(Model, frozen=True):
     verified: Verified
 
 
-class Epoch(Model, frozen=True):
+class Epoch(Answer, frozen=True):
     """What a restore changed in the copy, so that nothing handed out since counts or comes again."""
 
     epoch: int
@@ -54,7 +54,7 @@ class Epoch(Model, frozen=True):
     approvals_ended: int
 
 
-class Restored(Model, frozen=True):
+class Restored(Answer, frozen=True):
     """A store that was brought back from a backup. `file` is None if PostgreSQL's own means did that.
     `moved_aside` names where a damaged one was put.
     """
@@ -66,7 +66,7 @@ class Restored(Model, frozen=True):
     epoch: Epoch
 
 
-class Moved(Model, frozen=True):
+class Moved(Answer, frozen=True):
     """A store that was moved from one place to another, compared row by row and verified there. `resumed`: an
     attempt before had brought part of it over.
     """
@@ -78,7 +78,7 @@ class Moved(Model, frozen=True):
     verified: Verified
 
 
-class Advice(Model, frozen=True):
+class Advice(Answer, frozen=True):
     """One thing that was looked at: whether it is fine, worth knowing, or needs somebody to act."""
 
     subject: str
@@ -87,7 +87,7 @@ class Advice(Model, frozen=True):
     do: str | None = None
 
 
-class Diagnosis(Model, frozen=True):
+class Diagnosis(Answer, frozen=True):
     """What is wrong with a store, in plain words. `ok` is false when something needs somebody to act."""
 
     ok: bool

@@ -27,7 +27,9 @@ from tessera.rows.queue import (
     StandingRow,
     TaskRow,
 )
+from tessera.rows.recall import FoundNoun, Left, NounRow, ReflexRow, SliceRow, VersionRow
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
+from tessera.rows.topics import TopicMessageRow, TopicRow
 from tessera.rows.upkeep import (
     BlobSizes,
     BriefToCheck,
@@ -57,13 +59,16 @@ __all__ = [
     "EventToCheck",
     "FeedItemRow",
     "FeedRow",
+    "FoundNoun",
     "HealthRow",
     "HeldBack",
     "InputRow",
     "JobRow",
     "KeyRow",
     "Late",
+    "Left",
     "NamedTask",
+    "NounRow",
     "Numbers",
     "ObjectRow",
     "OutcomeRow",
@@ -71,6 +76,7 @@ __all__ = [
     "QueueRow",
     "RecordHeadRow",
     "RecordRow",
+    "ReflexRow",
     "Relative",
     "RestoreSizes",
     "ResultRow",
@@ -79,10 +85,14 @@ __all__ = [
     "RunningJobs",
     "Scalar",
     "Sizes",
+    "SliceRow",
     "StandingRow",
     "TaskRow",
     "TaskToCheck",
     "Text",
+    "TopicMessageRow",
+    "TopicRow",
     "UploadRow",
+    "VersionRow",
     "Wrong",
 ]

@@ -33,14 +33,14 @@ from tessera.names import HOW_TO_GET_MCP
 from tessera.rules.grants import Caller
 from tessera.service import answers
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
+from tessera.service.own import MCP
 from tessera.service.requests import Gone, Headers, Receive, refuse_key_in_query, refuse_other_types
 from tessera.service.routes import Routes, Target
 from tessera.settings import Settings
 
 log = logging.getLogger("tessera.service")
 
-PATH: Final = "/mcp"
-PATHS: Final = (PATH, f"{PATH}/")
+PATHS: Final = (MCP, f"{MCP}/")
 ALLOW: Final = "POST, OPTIONS"
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -221,7 +221,7 @@ def _inner(scope: Any, headers: Headers, visit: Visit) -> dict[str, Any]:
     kept += [JSON, (b"accept", b"application/json, text/event-stream"), (b"host", b"localhost")]
     shared = {name: scope.get(name) for name in ("asgi", "http_version", "scheme", "client", "server")}
     return {
-        **shared, "type": "http", "method": "POST", "path": PATH, "raw_path": PATH.encode(), "root_path": "",
+        **shared, "type": "http", "method": "POST", "path": MCP, "raw_path": MCP.encode(), "root_path": "",
         "query_string": b"", "headers": kept, "tessera.visit": visit,
     }  # fmt: skip
 

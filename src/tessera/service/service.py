@@ -27,9 +27,11 @@ from tessera.service import answers
 from tessera.service.answers import Answer, Send, Words
 from tessera.service.bells import LOG, Bells
 from tessera.service.cors import Cors
+from tessera.service.documents import Documents
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
-from tessera.service.mcp import ALLOW, PATH, PATHS, Mcp
+from tessera.service.mcp import ALLOW, PATHS, Mcp
+from tessera.service.own import MCP, OPEN_PATHS
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
 from tessera.service.requests import (
@@ -53,10 +55,7 @@ from tessera.surface import SURFACE
 
 log = logging.getLogger("tessera.service")
 
-HEALTHZ: Final = "/healthz"
-OPEN_PATHS: Final = frozenset({HEALTHZ, "/v1/health"})  # answered without the edge secret
 BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
-_ALIVE: Final = {"ok": True}
 
 
 class Request:
@@ -91,6 +90,7 @@ class Service:
         self._routes = Routes(SURFACE.values())
         self._keys = Keys(engine, runtime)
         self._cors = Cors(settings.cors_origins)
+        self._documents = Documents(engine, self._cors)
         self._bodies = Bodies()
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
@@ -152,11 +152,11 @@ class Service:
         """The answer, or None if it has been sent or there is nobody to send it to."""
         path = request.scope.get("raw_path", b"").decode("latin-1") or request.scope["path"]
         self._refuse_beside_the_edge(request, path)
-        if path == HEALTHZ:
-            request.route = HEALTHZ
-            return self._healthz(request)
+        if path in self._documents:
+            request.route = path
+            return await self._documents.answer(path, request)
         if path in PATHS:
-            request.route = PATH
+            request.route = MCP
             if request.method == "OPTIONS":
                 return self._cors.preflight(ALLOW)
             return await self._mcp.post(request)
@@ -192,14 +192,6 @@ class Service:
         given = request.headers.last(b"x-edge-auth") or b""
         if not hmac.compare_digest(given, self._edge):
             raise Forbidden("this service answers only through its edge")
-
-    def _healthz(self, request: Request) -> Answer:
-        """Whether the process answers. What the store says is at /v1/health."""
-        if request.method == "OPTIONS":
-            return self._cors.preflight("GET, HEAD, OPTIONS")
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(allow="GET, HEAD, OPTIONS")
-        return answers.document(_ALIVE)
 
     async def _caller(self, request: Request, target: Target) -> Caller:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)

@@ -15,7 +15,7 @@ objects, whose names are the parameters of the statement that it replaces.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +24,7 @@ from types import ModuleType
 from tessera import rows
 
 SQL = Path(__file__).parent / "sql"
+FOLDERS = (SQL, SQL.parent.parent / "lite" / "sql")  # a store's; the rooms that use it keep their own
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
@@ -64,16 +65,18 @@ class Statement:
 
 
 def load(
-    folder: Path = SQL, dialect: Dialect = SQLITE, module: ModuleType = rows
+    folder: Path | None = None, dialect: Dialect = SQLITE, module: ModuleType = rows
 ) -> dict[str, Statement]:  # fmt: skip
-    """Every statement by name; `module` has the structs of their rows. A name used twice, or a dialect's
-    statement that replaces or locks for nothing, refuses to load.
+    """Every statement of a folder, or of a store's folders, by name; `module` has the structs of their rows.
+    A name used twice, or a dialect's statement that replaces or locks for nothing, refuses to load.
     """
-    blocks = _blocks(folder)
+    folders = FOLDERS if folder is None else (folder,)
+    blocks = _blocks(folders)
     ours = {name: _params(text) for name, text in blocks.items()}
     locks: dict[str, str] = {}
     if dialect.folder is not None:
-        replacements, locks = _blocks(folder / dialect.folder), _blocks(folder / dialect.folder / "locks")
+        replaced = [one / dialect.folder for one in folders]
+        replacements, locks = _blocks(replaced), _blocks([one / "locks" for one in replaced])
         if unknown := (replacements.keys() | locks.keys()) - blocks.keys():
             raise ValueError(f"{dialect.folder} replaces statements that do not exist: {sorted(unknown)}")
         blocks |= replacements
@@ -94,9 +97,9 @@ def load(
     return statements
 
 
-def _blocks(folder: Path) -> dict[str, str]:
+def _blocks(folders: Iterable[Path]) -> dict[str, str]:
     blocks: dict[str, str] = {}
-    for path in sorted(folder.glob("*.sql")):
+    for path in (path for folder in folders for path in sorted(folder.glob("*.sql"))):
         _, *parts = _NAME.split(path.read_text(encoding="utf-8"))
         for name, text in zip(parts[::2], parts[1::2], strict=True):
             if name in blocks:

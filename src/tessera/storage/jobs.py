@@ -13,7 +13,9 @@ AGAIN = object()  # an attempt's answer: what is settled stays, run the verb aga
 class Job:
     """A verb on its way: what to run, then what came out."""
 
-    __slots__ = ("answer", "args", "number", "outcome", "provisional", "ran", "settled", "since", "verb")
+    __slots__ = (
+        "answer", "args", "number", "outcome", "patient", "provisional", "ran", "settled", "since", "verb",
+    )  # fmt: skip
 
     def __init__(
         self, verb: Verb, args: tuple[Any, ...], answer: Callable[[Any], None] | None = None
@@ -24,6 +26,7 @@ class Job:
         self.outcome: Any = None
         self.ran = False
         self.provisional = getattr(verb, "provisional", False)
+        self.patient = getattr(verb, "patient", False)  # others go first
         self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
         self.since: int | None = None  # when it first found the store locked by another process

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from tessera.runtime import Runtime
+from tessera.storage.meter import Meter
 
 
 class Transaction(Protocol):
@@ -80,7 +81,7 @@ class Engine(Protocol):
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal. A verb
         whose `provisional` is true may be answered before it is on disk: a later one will be, and it with
-        it.
+        it. Of those that stand in line, one whose `patient` is true goes after the others.
         """
 
     def read(self, look: Verb, *args: Any) -> Any:
@@ -100,6 +101,8 @@ class News(Struct, frozen=True):
 
 class EngineOnLoop(Protocol):
     """The same for callers on one event loop: answers are awaited, and commits are news."""
+
+    meter: Meter
 
     def submit(self, verb: Verb, *args: Any) -> Awaitable[Any]:
         """Run `verb(tx, runtime, *args)` in a transaction."""

@@ -93,6 +93,7 @@ class PostgresLoopEngine:
     def __init__(self, url: str, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._home = _home(url, runtime)
+        self.meter = self._home.meter
         self._lanes = Lanes(self._home, self._answer)
         self._readers = Readers(self._home)
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")

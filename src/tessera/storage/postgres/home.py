@@ -10,6 +10,7 @@ import psycopg
 
 from tessera.runtime import Runtime
 from tessera.storage import catalogue
+from tessera.storage.meter import Meter
 from tessera.storage.port import News
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Connection, Dsn, Prepared, connect
@@ -32,6 +33,7 @@ class Home:
                 self.forgets.setdefault(writer, []).append(name)
         self.disk = Disk(self.prepared["reached"], self.prepared["reach_disk"])
         self.closing = threading.Event()
+        self.meter = Meter()
         self.watch: Callable[[News], None] | None = None
         self._spare: list[tuple[Connection, Session]] = [connect(dsn)]
         self.node = self._spare[0][1].lane  # which of the notifications are our own
