@@ -79,7 +79,8 @@ select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
 
 -- name: find_mark
 -- row: Scalar
--- The last number that a lane has committed. Waits for a transaction of the lane that has not ended.
+-- The last number that a lane has committed. Waits for a transaction of the lane that has not ended; and since it
+-- writes, what it has found is on disk when it is answered.
 insert into marks (lane, number, at) values (:lane, 0, :at)
 on conflict (lane) do update set at = excluded.at returning number as value;
 
