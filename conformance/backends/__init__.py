@@ -16,7 +16,11 @@ BACKENDS = {
     "empty": "conformance.backends.empty:EmptyBackend",
 }
 
-SERVICES = {"http", "http-postgres", "empty"}  # those that answer over HTTP; the empty one does so with nothing
+SERVICES = {
+    "http",
+    "http-postgres",
+    "empty",
+}  # those that answer over HTTP; the empty one does so with nothing
 
 
 def name() -> str:

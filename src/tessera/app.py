@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
@@ -24,6 +25,7 @@ from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
+from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
@@ -73,16 +75,43 @@ def serve(
 
 
 def restore(
-    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
-    tell: Tell = quietly, runtime: Runtime | None = None,
+    file: str | os.PathLike[str] | None, url: str | None = None, *, force: bool = False,
+    unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
+
+    A database is brought back by PostgreSQL's own means first; then, without a `file`, this does the rest.
     """
-    path = _file(url)
     runtime = runtime or real_runtime()
+    if is_database(_url(url)):
+        return _database_restored(_url(url), file, runtime, unsound, tell)
+    if file is None:
+        raise InvalidRequest("name the backup's file")
+    path = _file(url)
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def migrate_store(
+    source: str, target: str, *, unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None
+) -> models.Moved:
+    """Move a whole store from one URL to another, SQLite to PostgreSQL or back: every row, number and receipt
+    stays what it was. Nobody may use either of them meanwhile. What was cut off goes on where it stopped when
+    it is called again. Both sides are compared and the new store verified before anybody can open it; the old
+    one is left as it is. Refuses a target that holds something, with `invalid_request`, and a store that is
+    in use, or (unless `unsound`) has something wrong in it, with `unavailable`.
+    """
+    from tessera import transfer
+    from tessera.storage.backup import refusals
+
+    runtime = runtime or real_runtime()
+    with refusals(), ExitStack() as both:
+        comes_from = _source(source, runtime)
+        both.callback(comes_from.close)
+        goes_to = _target(target, runtime)
+        both.callback(goes_to.close)
+        return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
 
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
@@ -106,6 +135,25 @@ def existing(url: str | None = None) -> None:
     """
     if not is_database(_url(url)):
         upkeep.existing(_file(url))
+
+
+def _database_restored(
+    url: str, file: object, runtime: Runtime, unsound: bool, tell: Tell
+) -> models.Restored:  # fmt: skip
+    from tessera.storage.postgres.alone import alone
+    from tessera.storage.postgres.engine import PostgresEngine
+
+    if file is not None:
+        raise InvalidRequest(
+            "a database is restored by pg_restore, or to an instant from its archive; then run this without "
+            "a file"
+        )
+    shown = alone(url)
+    engine = PostgresEngine(url, runtime)
+    try:
+        return upkeep.brought_back(shown, engine, unsound=unsound, tell=tell)
+    finally:
+        engine.close()
 
 
 class DirectDoor:
@@ -186,6 +234,28 @@ def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEven
 
     path = _path(url)
     return lambda loop: LoopEngine(path, runtime, loop)
+
+
+def _source(url: str, runtime: Runtime) -> Source:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresSource
+
+        return PostgresSource(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteSource
+
+    return SqliteSource(upkeep.existing(_file(url)), runtime)
+
+
+def _target(url: str, runtime: Runtime) -> Target:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresTarget
+
+        return PostgresTarget(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteTarget
+
+    return SqliteTarget(_file(url), runtime)
 
 
 def _needs_psycopg() -> None:

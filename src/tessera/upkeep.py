@@ -114,6 +114,13 @@ def restore(
     return Restored(path, file, replaced, place.moved_aside, epoch)
 
 
+def brought_back(store: str, engine: Engine, *, unsound: bool, tell: Tell) -> Restored:
+    """Begin a new epoch in a database that PostgreSQL's own means have brought back, before any node serves
+    it. What the lost one had revoked or handed out is not known: the epoch is above it by the clock alone.
+    """
+    return Restored(store, None, True, None, _epoch_in(engine, 0, "[]", unsound, tell))
+
+
 def existing(path: str) -> str:
     """The path, if there is a file; a store that was never made is not there to be looked at."""
     if not os.path.exists(path):
@@ -127,13 +134,17 @@ def _begin_epoch(made: str, runtime: Runtime, outlived: copies.Outlived, unsound
 
     engine = DirectEngine(made, replace(runtime, now_us=now_us))
     try:
-        verified: Verified = engine.read(verify, tell)
-        if not (verified.ok or unsound):
-            _refuse_unsound(verified, "the backup is not sound, so nothing was changed")
-        epoch: Epoch = engine.submit(store_restored, outlived.highest, outlived.revoked).result()
-        return epoch
+        return _epoch_in(engine, outlived.highest, outlived.revoked, unsound, tell)
     finally:
         engine.close()
+
+
+def _epoch_in(engine: Engine, at_least: int, revoked: str, unsound: bool, tell: Tell) -> Epoch:
+    verified: Verified = engine.read(verify, tell)
+    if not (verified.ok or unsound):
+        _refuse_unsound(verified, "the backup is not sound, so nothing was changed")
+    epoch: Epoch = engine.submit(store_restored, at_least, revoked).result()
+    return epoch
 
 
 def _checked(tx: Transaction, runtime: Runtime, tell: Tell) -> tuple[Verified, Numbers]:

@@ -52,6 +52,7 @@ view.register(models.Versions, show_blobs.versions)
 view.register(models.Verified, show_upkeep.verified)
 view.register(models.BackedUp, show_upkeep.backed_up)
 view.register(models.Restored, show_upkeep.restored)
+view.register(models.Moved, show_upkeep.moved)
 view.register(models.Diagnosis, show_upkeep.diagnosis)
 
 

@@ -38,8 +38,9 @@ def backed_up(answer: models.BackedUp) -> RenderableType:
 def restored(answer: models.Restored) -> RenderableType:
     """What was done, and what to look after now."""
     epoch = answer.epoch
+    backup = "the database's backup" if answer.file is None else answer.file
     lines = [
-        f"{answer.store} is restored from {answer.file}, as of {epoch.last_event_at or 'its first moment'}.",
+        f"{answer.store} is restored from {backup}, as of {epoch.last_event_at or 'its first moment'}.",
         "What the store did after that is no longer in it.",
         f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
         f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",
@@ -50,6 +51,17 @@ def restored(answer: models.Restored) -> RenderableType:
     ]
     if answer.moved_aside:
         lines.append(f"The damaged file that was there is now {answer.moved_aside}.")
+    return Text(visible("\n".join(lines)))
+
+
+def moved(answer: models.Moved) -> RenderableType:
+    """What was moved, and what is left to do."""
+    state = "verified" if answer.verified.ok else "NOT sound (tessera verify says what is wrong)"
+    lines = [
+        f"{answer.target}: all {answer.rows:,} rows of {answer.source}, compared one by one, {state}.",
+        "Name the new store from now on (TESSERA_STORE, --store). The old one is as it was: whoever goes on",
+        "with it makes a second store of it, whose tokens and numbers mean something else.",
+    ]
     return Text(visible("\n".join(lines)))
 
 

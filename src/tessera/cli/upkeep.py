@@ -17,7 +17,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def progress() -> Iterator[Tell]:
     """A bar on standard error while something runs, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -53,7 +53,7 @@ def verify(url: str, say: Any) -> None:
     Example:
       tessera verify --json
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         verified = store.verify(tell=tell)
     say(verified)
     if not verified.ok:
@@ -75,30 +75,34 @@ def backup(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     Example:
       tessera backup nightly.db
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         made = store.backup(file, force=force, unsound=unsound, tell=tell)
     say(made)
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", required=False)
 @click.option("--force", is_flag=True, help="Replace the store if it exists. One in use is never replaced.")
 @click.option("--unsound", is_flag=True, help="Take the backup even if something in it is wrong.")
 @options.prints
 @options.takes_url
-def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
+def restore(url: str, say: Any, file: str | None, force: bool, unsound: bool) -> None:
     """Make the store of a backup.
 
     Its leases end, and every fencing token and event number jumps above all that were handed out since the
     backup, so that whoever still works with those is refused.
 
+    A database is brought back by PostgreSQL (pg_restore, or its archive); then run this without FILE, before
+    any node serves it.
+
     \b
-    Example:
+    Examples:
       tessera restore nightly.db --store ./tessera.db
+      tessera restore --store postgresql://tessera@db.example.com/tessera
     """
     import tessera
 
-    with _progress() as tell:
+    with progress() as tell:
         restored = tessera.restore(file, url, force=force, unsound=unsound, tell=tell)
     say(restored)
 

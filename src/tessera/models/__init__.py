@@ -90,7 +90,17 @@ from tessera.models.tasks import (
     TaskSpec,
     TaskView,
 )
-from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
+from tessera.models.upkeep import (
+    Advice,
+    BackedUp,
+    Check,
+    Diagnosis,
+    Epoch,
+    Finding,
+    Moved,
+    Restored,
+    Verified,
+)
 
 __all__ = [
     "NULL",
@@ -152,6 +162,7 @@ __all__ = [
     "ListRecords",
     "ListTasks",
     "Model",
+    "Moved",
     "Nothing",
     "ObjectMeta",
     "ObjectRef",

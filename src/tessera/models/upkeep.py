@@ -55,13 +55,27 @@ class Epoch(Model, frozen=True):
 
 
 class Restored(Model, frozen=True):
-    """A store that was brought back from a backup. `moved_aside` names where a damaged one was put."""
+    """A store that was brought back from a backup. `file` is None if PostgreSQL's own means did that.
+    `moved_aside` names where a damaged one was put.
+    """
 
     store: str
-    file: str
+    file: str | None
     replaced: bool
     moved_aside: str | None
     epoch: Epoch
+
+
+class Moved(Model, frozen=True):
+    """A store that was moved from one place to another, compared row by row and verified there. `resumed`: an
+    attempt before had brought part of it over.
+    """
+
+    source: str
+    target: str
+    rows: int
+    resumed: bool
+    verified: Verified
 
 
 class Advice(Model, frozen=True):

@@ -97,6 +97,12 @@ delete from marks where at < :before;
 -- Until this transaction ends nobody else appends to the log: its lines become visible in the order of their numbers.
 select pg_advisory_xact_lock(1413829459, 2)::text as value;
 
+-- name: others_here
+-- row: Scalar
+-- Connections of other processes that use the store.
+select count(*) as value from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and application_name like 'tessera%';
+
 -- name: end_silent
 -- row: Scalar
 -- End the transactions of nodes that have been silent in the middle of one: stopped, or cut off. In a pipeline no time
