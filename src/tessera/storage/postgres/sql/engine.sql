@@ -8,10 +8,11 @@ from pg_stat_activity where pid = pg_backend_pid();
 
 -- name: opening
 -- row: Opening
--- What a transaction begins with: the database's clock (or a scripted one), the log's last instant, and the number
+-- What a transaction begins with: the database's clock (or a scripted one), the store's last instant, and the number
 -- that rises whenever something remembered has changed.
 select coalesce(:scripted::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now,
-  coalesce((select at from events order by seq desc limit 1), 0) as last,
+  greatest((select at from events order by seq desc limit 1),
+           (select value from meta where name = 'last_instant'), 0) as last,
   (select generation from generation) as generation;
 
 -- name: lock_tasks
@@ -51,6 +52,11 @@ select t.serial as value from tasks t where t.serial = any (array(
 -- One claim at a time under an idempotency key: a second one, at whichever node, waits for the first one's lease.
 select count(pg_advisory_xact_lock(hashtextextended(k.key, 6072341834281181))) as value
 from (select value as key from json_array_elements_text(:keys::json) order by value) k;
+
+-- name: keep_instant
+-- The instant of a transaction that leaves no line in the log.
+insert into meta (name, value) values ('last_instant', :at)
+on conflict (name) do update set value = greatest(meta.value, excluded.value);
 
 -- name: bump_generation
 -- From this commit on nobody's memory of settings, lanes and keys counts.
