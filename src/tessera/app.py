@@ -47,13 +47,7 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
-    runtime = runtime or real_runtime()
-    if is_database(url):
-        store = Tessera(_database_door(url, runtime))
-    else:
-        path = _path(url)
-        engine = DirectEngine(path, runtime)
-        store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    store = Tessera(_door(url, runtime or real_runtime()))
     return store if key is None else store.as_key(key)
 
 
@@ -75,22 +69,38 @@ def serve(
 
 
 def restore(
-    file: str | os.PathLike[str] | None, url: str | None = None, *, force: bool = False,
-    unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None,
+    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
+    tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
-
-    A database is brought back by PostgreSQL's own means first; then, without a `file`, this does the rest.
     """
+    path = _file(url)
+    runtime = runtime or real_runtime()
+    return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+    """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
+    its leases end, and every token, event number and result number from here on is above all that were handed
+    out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
+    with `unavailable`.
+    """
+    existing(url)
+    if is_service(_url(url)):
+        raise InvalidRequest("this is done on the store's own machine: name its file or database")
     runtime = runtime or real_runtime()
     if is_database(_url(url)):
-        return _database_restored(_url(url), file, runtime, unsound, tell)
-    if file is None:
-        raise InvalidRequest("name the backup's file")
-    path = _file(url)
-    return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+        _needs_psycopg()
+        from tessera.storage.postgres.alone import alone
+
+        alone(_url(url), runtime)
+    door = _door(_url(url), runtime)
+    try:
+        return door.keeper().new_epoch()
+    finally:
+        door.close()
 
 
 def migrate_store(
@@ -135,25 +145,6 @@ def existing(url: str | None = None) -> None:
     """
     if not is_database(_url(url)):
         upkeep.existing(_file(url))
-
-
-def _database_restored(
-    url: str, file: object, runtime: Runtime, unsound: bool, tell: Tell
-) -> models.Restored:  # fmt: skip
-    from tessera.storage.postgres.alone import alone
-    from tessera.storage.postgres.engine import PostgresEngine
-
-    if file is not None:
-        raise InvalidRequest(
-            "a database is restored by pg_restore, or to an instant from its archive; then run this without "
-            "a file"
-        )
-    shown = alone(url)
-    engine = PostgresEngine(url, runtime)
-    try:
-        return upkeep.brought_back(shown, engine, unsound=unsound, tell=tell)
-    finally:
-        engine.close()
 
 
 class DirectDoor:
@@ -214,6 +205,14 @@ class DirectDoor:
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
+
+
+def _door(url: str, runtime: Runtime) -> DirectDoor:
+    if is_database(url):
+        return _database_door(url, runtime)
+    path = _path(url)
+    engine = DirectEngine(path, runtime)
+    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime))
 
 
 def _database_door(url: str, runtime: Runtime) -> DirectDoor:

@@ -40,6 +40,10 @@ class Keeper:
         """A copy of the store's file, checked."""
         return backup(self._path, file, self._runtime, force=force, unsound=unsound, tell=tell)
 
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
+
 
 class DatabaseKeeper:
     """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
@@ -58,6 +62,10 @@ class DatabaseKeeper:
             "a store on PostgreSQL is backed up by PostgreSQL: pg_dump --format=custom for a copy as of one "
             "instant, pg_basebackup with an archive of the log to come back to any"
         )
+
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
 
 
 def backup(
@@ -114,13 +122,6 @@ def restore(
     return Restored(path, file, replaced, place.moved_aside, epoch)
 
 
-def brought_back(store: str, engine: Engine, *, unsound: bool, tell: Tell) -> Restored:
-    """Begin a new epoch in a database that PostgreSQL's own means have brought back, before any node serves
-    it. What the lost one had revoked or handed out is not known: the epoch is above it by the clock alone.
-    """
-    return Restored(store, None, True, None, _epoch_in(engine, 0, "[]", unsound, tell))
-
-
 def existing(path: str) -> str:
     """The path, if there is a file; a store that was never made is not there to be looked at."""
     if not os.path.exists(path):
@@ -134,16 +135,17 @@ def _begin_epoch(made: str, runtime: Runtime, outlived: copies.Outlived, unsound
 
     engine = DirectEngine(made, replace(runtime, now_us=now_us))
     try:
-        return _epoch_in(engine, outlived.highest, outlived.revoked, unsound, tell)
+        verified: Verified = engine.read(verify, tell)
+        if not (verified.ok or unsound):
+            _refuse_unsound(verified, "the backup is not sound, so nothing was changed")
+        epoch: Epoch = engine.submit(store_restored, outlived.highest, outlived.revoked).result()
+        return epoch
     finally:
         engine.close()
 
 
-def _epoch_in(engine: Engine, at_least: int, revoked: str, unsound: bool, tell: Tell) -> Epoch:
-    verified: Verified = engine.read(verify, tell)
-    if not (verified.ok or unsound):
-        _refuse_unsound(verified, "the backup is not sound, so nothing was changed")
-    epoch: Epoch = engine.submit(store_restored, at_least, revoked).result()
+def _new_epoch(engine: Engine) -> Epoch:
+    epoch: Epoch = engine.submit(store_restored, 0, "[]").result()
     return epoch
 
 

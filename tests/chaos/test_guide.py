@@ -42,7 +42,7 @@ def test_postgres_guide_runs_as_it_stands(tmp_path: Path) -> None:
     assert shell.returncode == 0, said
     assert '"claimed_at"' in said
     assert '"replayed":false' in said
-    assert "is restored from the database's backup" in said
+    assert "tokens handed out before are refused" in said
     assert said.count("The store is sound.") == 2
     assert "NOT sound" not in said
 

@@ -64,6 +64,9 @@ def test_every_statement_is_prepared(session: psycopg.Connection[Any], name: str
     """
     statement = STATEMENTS[name]
     found = _described(session, statement)
+    if statement.as_rows and found:
+        assert [column for column, _ in found] == ["all_of_them"]  # whether each row was changed
+        return
 
     columns = ("all_of_them",) if statement.as_rows and statement.name != "append_event" else ()
     assert tuple(column for column, _ in found) == (

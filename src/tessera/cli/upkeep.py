@@ -81,30 +81,45 @@ def backup(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file")
 @click.option("--force", is_flag=True, help="Replace the store if it exists. One in use is never replaced.")
 @click.option("--unsound", is_flag=True, help="Take the backup even if something in it is wrong.")
 @options.prints
 @options.takes_url
-def restore(url: str, say: Any, file: str | None, force: bool, unsound: bool) -> None:
+def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     """Make the store of a backup.
 
     Its leases end, and every fencing token and event number jumps above all that were handed out since the
     backup, so that whoever still works with those is refused.
 
-    A database is brought back by PostgreSQL (pg_restore, or its archive); then run this without FILE, before
-    any node serves it.
-
     \b
-    Examples:
+    Example:
       tessera restore nightly.db --store ./tessera.db
-      tessera restore --store postgresql://tessera@db.example.com/tessera
     """
     import tessera
 
     with progress() as tell:
         restored = tessera.restore(file, url, force=force, unsound=unsound, tell=tell)
     say(restored)
+
+
+@click.command("new-epoch")
+@options.prints
+@options.takes_url
+def new_epoch(url: str, say: Any) -> None:
+    """Let nothing count that was handed out before.
+
+    For a store that something else than `tessera restore` has brought back: pg_restore, a server taken back
+    to an earlier instant, a disk's snapshot. Its leases end, and every fencing token and number jumps above
+    all that were handed out since. Stop whatever works with the store first.
+
+    \b
+    Example:
+      tessera new-epoch --store postgresql://tessera@db.example.com/tessera
+    """
+    import tessera
+
+    say(tessera.new_epoch(url))
 
 
 @click.command()

@@ -55,12 +55,10 @@ class Epoch(Answer, frozen=True):
 
 
 class Restored(Answer, frozen=True):
-    """A store that was brought back from a backup. `file` is None if PostgreSQL's own means did that.
-    `moved_aside` names where a damaged one was put.
-    """
+    """A store that was brought back from a backup. `moved_aside` names where a damaged one was put."""
 
     store: str
-    file: str | None
+    file: str
     replaced: bool
     moved_aside: str | None
     epoch: Epoch
