@@ -20,7 +20,7 @@ SCHEMA = Path(__file__).parent.parent / "schema_postgres.sql"
 MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
 ADVISORY_CLASS: Final = 0x54455353  # "TESS": of every advisory lock that a store takes
 MIGRATING: Final = 1  # the lock in that class under which a schema changes
-MOVING: Final = 3  # and the one of whoever moves a store to or from here; 2 is the log's
+MOVING: Final = 3  # and the one of whoever moves a store to or from here; 2 is the log's, 4 the topics'
 # On a connection that runs verbs. Plans are those that the statements were written for, whatever the
 # statistics say: tables are joined in the order of the text, through indexes, and a plan is made once.
 PLANS: Final[dict[str, str]] = {
