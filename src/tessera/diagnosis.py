@@ -16,6 +16,7 @@ from tessera.limits import (
 from tessera.models import Advice, Diagnosis
 from tessera.rows import Late, Numbers
 from tessera.runtime import Runtime
+from tessera.steps import recall
 from tessera.storage.port import Transaction
 from tessera.storage.probe import Facts, probe
 from tessera.storage.readers import look_at_file
@@ -172,6 +173,9 @@ def _late(tx: Transaction, runtime: Runtime) -> list[Advice]:
     else:
         waits = "what is late has not waited long" if late else "nothing waits for it"
         advice.append(Advice("reaper", "fine", f"the reaper {ran}, and {waits}"))
+    if recall.left(tx):
+        says = "an upgrade has left records and objects that cannot be found by their words yet"
+        advice.append(Advice("nouns", "note", says, "run the service, which indexes them, or tessera reap"))
     return advice
 
 
