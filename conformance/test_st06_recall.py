@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from conformance.audit import audit
 from conformance.bench import Bench, code_of
+from conformance.files import audit_files, bucket
 
 LANGUAGES = [
     ("The payments service restarts", "Payments"),
@@ -25,17 +27,19 @@ def refs(client: Any, query: str, **how: Any) -> list[str]:
 def test_found_from_the_commit_on(bench: Bench) -> None:
     """Records and objects are found as they are now, also after a restart; what they said before is not."""
     store, key, client = bench.name("s"), bench.name("k"), bench.client
+    where = bucket(bench)
     word, later = bench.name("early").replace("-", ""), bench.name("late").replace("-", "")
     client.put_record(store, key, {"title": "A record", "says": word})
-    client.put_object("nouns", key, f"# A file\n\nsays {word}".encode(), content_type="text/markdown")
-    assert sorted(refs(client, word)) == sorted([f"{store}/{key}", f"nouns/{key}"])
+    client.put_object(where, key, f"# A file\n\nsays {word}".encode(), content_type="text/markdown")
+    assert sorted(refs(client, word)) == sorted([f"{store}/{key}", f"{where}/{key}"])
     assert refs(client, word, store=store) == [f"{store}/{key}"]
-    assert refs(client, word, bucket="nouns") == [f"nouns/{key}"]
+    assert refs(client, word, bucket=where) == [f"{where}/{key}"]
     client.put_record(store, key, {"title": "A record", "says": later}, 1)
     bench.backend.restart()
-    assert refs(bench.client, word) == [f"nouns/{key}"]
+    assert refs(bench.client, word) == [f"{where}/{key}"]
     [found] = bench.client.search_nouns(later)
     assert (found.ref, found.title, found.version) == (f"{store}/{key}", "A record", 2)
+    audit_files(bench, where)
 
 
 @pytest.mark.parametrize(("text", "query"), LANGUAGES)
@@ -49,12 +53,10 @@ def test_in_any_language(bench: Bench, text: str, query: str) -> None:
 
 def test_in_few_tokens(bench: Bench) -> None:
     """A scent has at most 150 tokens, the passage among them, and leads to the whole document."""
-    key, client = bench.name("k"), bench.client
+    where, key, client = bucket(bench), bench.name("k"), bench.client
     text = "\n".join(f"line {n} of a long page" for n in range(500)) + "\nthe needle is down here\n"
-    client.put_object("kits", key, text.encode(), content_type="text/plain")
-    [found] = [
-        one for one in client.search_nouns("needle", bucket="kits", limit=100) if one.ref == f"kits/{key}"
-    ]
+    client.put_object(where, key, text.encode(), content_type="text/plain")
+    [found] = client.search_nouns("needle", bucket=where)
     assert found.tokens == -(-len((found.title + found.summary).encode()) // 4) <= 150
     assert "the needle is down here" in found.summary
     assert 0 < found.score <= 1
@@ -64,6 +66,7 @@ def test_in_few_tokens(bench: Bench) -> None:
         part = client.read_noun(found.ref, first, 3_000)
         read, first = read + part.text, part.next
     assert read == text
+    audit_files(bench, where)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +94,7 @@ def test_reflexes_and_dead_ends(bench: Bench) -> None:
     client.submit(task_id, lease.fencing_token, None, bench.name("i"), ok=False, error="no room")
     warning = client.match_reflex(kind).warnings[0]
     assert (warning.task_id, warning.kind, warning.error) == (task_id, kind, "no room")
+    audit(bench)
 
 
 def test_forms_and_rights(bench: Bench) -> None:
