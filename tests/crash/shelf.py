@@ -58,7 +58,8 @@ class Shelf(Script):
     def upgraded(self) -> None:
         """As if nothing here had been indexed: what a store of an earlier version leaves to the reaper."""
         connection = apsw.Connection(self.path)
-        connection.execute("delete from nouns; delete from nouns_words")
+        for table in ("reflexes_parts", "reflexes_words", "reflexes", "nouns_words", "nouns"):
+            connection.execute(f"delete from {table}")
         connection.execute("insert or replace into meta (name, value) values ('catch_up', '[0,\"\",\"\"]')")
         connection.close()
 
