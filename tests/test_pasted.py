@@ -35,6 +35,12 @@ PASTED = [
     ("docs/guides/workers.md", "", [], []),
     ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
     ("docs/guides/lite.md", "", ['"status":"claimed"', "task_letter"], ['"status":"no_tasks"']),
+    (
+        "docs/guides/recall.md",
+        "",
+        ["nouns/keys.md", "Given up before:"],
+        ["nouns/keys.md", "Given up before:"],
+    ),
     ("examples/README.md", "", [": done\n"], [": done\n"]),
 ]
 

@@ -8,6 +8,8 @@ from typing import Final
 VERSION: Final = "0.2.0"
 HOW_TO_GET_HEDERA: Final = "pip install 'tessera-swarm[hedera]', in a clone pip install '.[hedera]'"
 HOW_TO_GET_MCP: Final = "pip install 'tessera-swarm[mcp]', in a clone pip install '.[mcp]'"
+HOW_TO_GET_OTEL: Final = "pip install 'tessera-swarm[otel]', in a clone pip install '.[otel]'"
+HOW_TO_GET_POSTGRES: Final = "pip install 'tessera-swarm[postgres]', in a clone pip install '.[postgres]'"
 
 # `$` alone lets a trailing newline through in Python; the look-ahead closes that, in JavaScript too.
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
@@ -66,3 +68,4 @@ EVENT_TYPES: Final = (
     "agent_defined", "queue_assigned", "contest_voided",
 )  # fmt: skip
 EVENT_NUMBER: Final = {name: number for number, name in enumerate(EVENT_TYPES)}
+ENDING_EVENTS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # those that may end a task

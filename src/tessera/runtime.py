@@ -30,6 +30,7 @@ class Runtime:
     token: Callable[[], str]  # a fresh bearer secret of 32 random bytes
     new_id: Callable[[str], str]  # prefix -> an id that sorts by creation
     reach: Callable[[str], None]  # a named crash point; nothing in production
+    scripted: bool = False  # whether now_us counts also for a store that has a clock of its own
 
 
 def real_runtime() -> Runtime:

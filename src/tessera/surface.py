@@ -16,9 +16,9 @@ from tessera.lite.exporting import topic_messages, workspace_secret
 from tessera.lite.recovery import recover_claims
 from tessera.lite.tasks import define_lite_task
 from tessera.lite.workspaces import assign_queue, define_agent, define_role, define_workspace
-from tessera.models import Model, Nothing
+from tessera.models import Answer, Model, Nothing
 from tessera.storage.port import Verb
-from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, records
+from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, recall, records
 from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
@@ -41,13 +41,14 @@ class Row(Struct, frozen=True):
 
     verb: Verb  # or an act of several transactions
     ask: type[Model]
-    answer: type[Model]
+    answer: type[Answer]
     path: str | None  # None: offered on the store's machine only
     needs: str
     command: str
     method: str = "POST"
     status: int = 200
     header: str | None = None  # a field of the ask that travels as this header
+    needs_header: bool = False  # the verb refuses to go without it
     waits: bool = False  # an empty answer may be waited out
     body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
     answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
@@ -73,7 +74,7 @@ class Row(Struct, frozen=True):
 
     def run(self) -> Guarded:
         """The verb behind the check of its caller's key."""
-        return Guarded(self.verb, self.many)
+        return Guarded(self.verb, self.many, patient=self.waits)
 
 
 _IDEMPOTENCY = "idempotency_key"
@@ -114,7 +115,7 @@ _ROWS: tuple[Row, ...] = (
     Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool="core"),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
-        tool="core", many=submits,
+        needs_header=True, tool="core", many=submits,
     ),
     Row(
         submit_batch, models.SubmitBatch, models.Submitted, "/v1/tasks/submit-batch", _HOLDER, "submit-batch",
@@ -225,6 +226,22 @@ _ROWS: tuple[Row, ...] = (
     Row(
         objects.object_history, models.ObjectVersions, models.Versions, _OBJECT, _STORE, "objects history",
         "GET", flag="history",
+    ),
+    Row(
+        recall.search_nouns, models.SearchNouns, models.Nouns, "/v1/nouns", _STORE, "nouns search", "GET",
+        tool="wide",
+    ),
+    Row(
+        recall.noun, models.NounRef, models.Noun, "/v1/nouns/{place}/{key}", _STORE, "nouns show", "GET",
+        tool="wide",
+    ),
+    Row(
+        recall.read_noun, models.ReadNoun, models.NounText, "/v1/nouns/{place}/{key}/text", _STORE,
+        "nouns read", "GET", tool="wide",
+    ),
+    Row(
+        recall.match_reflex, models.MatchReflex, models.Recalled, "/v1/reflexes", _STORE, "reflex match",
+        "GET", tool="wide",
     ),
     Row(
         keys.issue_key, models.IssueKeyBody, models.IssuedKey, "/v1/admin/keys", "admin", "keys issue",

@@ -29,14 +29,12 @@ from tessera.verbs.restore import store_restored
 from tessera.verbs.verify import verify
 
 
-class Keeper:
-    """Looks after a store that is open in this process."""
+class _AnyKeeper:
+    """What is done alike for a store in a file and on a database."""
 
-    def __init__(self, path: str, engine: Engine, runtime: Runtime, log: OrderedLog = LOCAL) -> None:
-        self._log = log
-        self._path = path
+    def __init__(self, engine: Engine, log: OrderedLog) -> None:
         self._engine = engine
-        self._runtime = runtime
+        self._log = log
 
     def verify(self, tell: Tell) -> Verified:
         """Everything that the store claims about itself, computed again."""
@@ -59,9 +57,40 @@ class Keeper:
         finally:
             log.close()
 
+
+class Keeper(_AnyKeeper):
+    """Looks after a store that is open in this process."""
+
+    def __init__(self, path: str, engine: Engine, runtime: Runtime, log: OrderedLog = LOCAL) -> None:
+        super().__init__(engine, log)
+        self._path = path
+        self._runtime = runtime
+
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> BackedUp:
         """A copy of the store's file, checked."""
         return backup(self._path, file, self._runtime, force=force, unsound=unsound, tell=tell)
+
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
+
+
+class DatabaseKeeper(_AnyKeeper):
+    """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
+
+    def __init__(self, engine: Engine, log: OrderedLog = LOCAL) -> None:
+        super().__init__(engine, log)
+
+    def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> NoReturn:
+        """PostgreSQL has better means than a copy by us: refused, saying which."""
+        raise InvalidRequest(
+            "a store on PostgreSQL is backed up by PostgreSQL: pg_dump --format=custom for a copy as of one "
+            "instant, pg_basebackup with an archive of the log to come back to any"
+        )
+
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
 
 
 def backup(
@@ -138,6 +167,11 @@ def _begin_epoch(made: str, runtime: Runtime, outlived: copies.Outlived, unsound
         return epoch
     finally:
         engine.close()
+
+
+def _new_epoch(engine: Engine) -> Epoch:
+    epoch: Epoch = engine.submit(store_restored, 0, "[]").result()
+    return epoch
 
 
 def _checked(tx: Transaction, runtime: Runtime, tell: Tell) -> tuple[Verified, Numbers]:

@@ -14,11 +14,11 @@ from tessera.cli.table import Table
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
-WITHOUT_JSON = {"tessera work", "tessera serve", "tessera mcp stdio"} | {
+WITHOUT_JSON = {"tessera work", "tessera serve", "tessera mcp stdio", "tessera openapi"} | {
     *(f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")),
     *(f"tessera lite {name}" for name in ("export", "verifier")),  # lines of JSON, and a program
 }
-WITHOUT_STORE = ("tessera wake serve", "tessera lite verifier")
+WITHOUT_STORE = ("tessera wake serve", "tessera openapi", "tessera lite verifier")
 
 
 def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:
@@ -93,7 +93,8 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
     """Every command takes `--store`, those of mail `--catalog`, those of wakes `--socket`; all that print
-    data take `--json`: all but those that run until they are stopped, or know one form only.
+    data take `--json`: all but those that run until they are stopped, that know one form only, or that print
+    what no store has a say in.
     """
     if isinstance(command, click.Group):
         return
@@ -101,7 +102,11 @@ def test_commands_share_their_options(path: str, command: click.Command) -> None
 
     room = " ".join(path.split()[:2])
     if path not in WITHOUT_STORE:
-        assert {"tessera message": "--catalog", "tessera wake": "--socket"}.get(room, "--store") in names
+        assert {
+            "tessera message": "--catalog",
+            "tessera wake": "--socket",
+            "tessera migrate-store": "source",
+        }.get(room, "--store") in names
     assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 

@@ -146,6 +146,15 @@ def test_somebody_else_may_answer(client, stand_in, answer, reply, code) -> None
     assert body.decode() not in refusal.value.detail or not body
 
 
+def test_a_newer_service_may_say_more(client, stand_in, answer) -> None:
+    """Fields that this client does not know are passed over, at every depth: workers outlive an upgrade."""
+    counts = dict.fromkeys(("ready", "leased", "waiting", "done", "dead", "cancelled"), 0)
+    said = {"as_of": "2026-01-01T00:00:00.000000Z", "queues": {"q": {**counts, "lost": 7}}, "node": "n1"}
+    stand_in.acts[:] = [answer(200, json.dumps(said).encode())]
+
+    assert client.counts().queues["q"].ready == 0
+
+
 def test_bytes_that_the_wire_spoilt_are_refused(client, stand_in, answer) -> None:
     """A whole blob is compared with its hash once more, and asked for again when it differs."""
     sha256 = hashlib.sha256(b"whole").hexdigest()

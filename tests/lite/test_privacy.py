@@ -79,12 +79,7 @@ def forms(word: str) -> set[bytes]:
 
 
 @given(secret=SECRETS)
-@settings(
-    max_examples=8,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=8, deadline=None, phases=[Phase.generate])
 def test_nothing_of_any_field_is_in_the_log(town: Tessera, secret: dict[str, str]) -> None:
     """Fill every field of every entity with secrets, claim and hand in: no secret is in the log's bytes, in
     any form, nor is any piece of one, eight characters long.

@@ -27,7 +27,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "cancel": {"task_id": "t_1", "reason": "?"}, "get_record": {"store": "s", "key": "k"},
     "put_record": {"store": "s", "key": "k", "value": 1}, "list_records": {"store": "s"},
     "record_history": {"store": "s", "key": "k"}, "feeds": {}, "poll_feed": {"feed": "f", "after": 3},
-    "publish_feed": {"feed": "f", "payload": 1},
+    "publish_feed": {"feed": "f", "payload": 1}, "search_nouns": {"query": "w", "store": "s", "limit": 3},
+    "noun": {"place": "nouns", "key": "k", "home": "bucket"},
+    "read_noun": {"place": "nouns", "key": "k", "first": 3}, "match_reflex": {"query": "w"},
 }  # fmt: skip
 
 

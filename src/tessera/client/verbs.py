@@ -11,6 +11,7 @@ from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
 from tessera.library.blobs import _joined, _range
+from tessera.library.recall import _halves
 from tessera.library.store import _listed, _one_or_more
 from tessera.values import with_values
 
@@ -583,3 +584,43 @@ class AsyncVerbs:
         itself.
         """
         return await self._call("recover_claims")
+
+    async def search_nouns(
+        self, query: str, store: str | None = None, bucket: str | None = None, *, limit: int = 10
+    ) -> list[models.NounScent]:
+        """Records and objects that have the words of a query, in any language, the best first, each told in
+        at most 150 tokens. `store` looks among its records only, `bucket` among its objects only, both in
+        both.
+        """
+        found: models.Nouns = await self._call(
+            "search_nouns", query=query, store=store, bucket=bucket, limit=limit
+        )
+        return found.nouns
+
+    async def noun(self, ref: str, *, home: str | None = None) -> models.Noun:
+        """What is known of the noun that a scent's `ref` names, and its last versions. `home` (`store` or
+        `bucket`) says which is meant where both have one of that name.
+        """
+        return await self._call("noun", home=home, **_halves(ref))
+
+    async def read_noun(
+        self,
+        ref: str,
+        first: int = 0,
+        length: int = 4096,
+        *,
+        version: int | None = None,
+        home: str | None = None,
+    ) -> models.NounText:
+        """Some of a noun's text, from a byte on, at most 65,536 of them; pass its `next` as `first` to go on.
+        What is no text is refused: `get_object` gives bytes.
+        """
+        return await self._call(
+            "read_noun", first=first, length=length, version=version, home=home, **_halves(ref)
+        )
+
+    async def match_reflex(self, query: str, *, limit: int = 10) -> models.Recalled:
+        """What was learned for something like it (`matches`, the records of `tessera.reflexes`), and tasks
+        like it that came to a dead end (`warnings`), the most alike first.
+        """
+        return await self._call("match_reflex", query=query, limit=limit)

@@ -31,6 +31,9 @@ class Keeper(Protocol):
     def verify_topics(self, topic_id: str | None, mirror: str | None) -> models.TopicsVerified:
         """The topics of lite claims, followed from their first rows and compared with the claims."""
 
+    def new_epoch(self) -> models.Epoch:
+        """From now on nothing counts that was handed out before."""
+
 
 class UpkeepVerbs:
     """What a store's owner can do on its machine."""

@@ -16,7 +16,7 @@ def claimed(tx: Transaction, task: TaskRow, claim: ClaimRow) -> Claimed:
     since it was first handed out there is nothing to tell.
     """
     brief = briefs.for_holder(tx, task)
-    told = details.or_nothing(brief)
+    told = details.or_nothing(brief.text)
     luggage = leases.luggage(tx, task, brief)
     proof = proof_of(claim)
     assert task.expires_at is not None

@@ -8,7 +8,7 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, AnyModel, EffectClass, Model, Nothing, convert, decode
+from tessera.models.base import NULL, Answer, AnyModel, EffectClass, Model, Nothing, convert, decode
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -92,6 +92,20 @@ from tessera.models.looks import (
     QueueHealth,
 )
 from tessera.models.queues import DefineQueue, QueueConfig, QueueRef, Queues
+from tessera.models.recall import (
+    DeadEnd,
+    MatchReflex,
+    Noun,
+    NounRef,
+    Nouns,
+    NounScent,
+    NounText,
+    NounVersion,
+    ReadNoun,
+    Recalled,
+    ReflexMatch,
+    SearchNouns,
+)
 from tessera.models.records import (
     History,
     ListRecords,
@@ -130,13 +144,27 @@ from tessera.models.topics import (
     TopicVerified,
     WorkspaceSecret,
 )
-from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
+from tessera.models.upkeep import (
+    Advice,
+    BackedUp,
+    Check,
+    Diagnosis,
+    Epoch,
+    FileFigures,
+    Finding,
+    LateQueue,
+    Moved,
+    Restored,
+    TimeFigures,
+    Verified,
+)
 
 __all__ = [
     "NULL",
     "OCTETS",
     "Advice",
     "Agent",
+    "Answer",
     "AnyModel",
     "AppendMessage",
     "Approval",
@@ -165,6 +193,7 @@ __all__ = [
     "Claims",
     "Content",
     "Counts",
+    "DeadEnd",
     "DefineAgent",
     "DefineQueue",
     "DefineRole",
@@ -183,6 +212,7 @@ __all__ = [
     "FeedItem",
     "FeedPage",
     "Feeds",
+    "FileFigures",
     "Finding",
     "GetBlob",
     "GetObject",
@@ -199,6 +229,7 @@ __all__ = [
     "KeyRef",
     "Keys",
     "KnownJob",
+    "LateQueue",
     "Lease",
     "Leases",
     "ListClaims",
@@ -209,10 +240,18 @@ __all__ = [
     "ListTasks",
     "LiteTaskSpec",
     "MadeTopic",
+    "MatchReflex",
     "Missed",
     "Model",
+    "Moved",
     "NoTasks",
     "Nothing",
+    "Noun",
+    "NounRef",
+    "NounScent",
+    "NounText",
+    "NounVersion",
+    "Nouns",
     "ObjectMeta",
     "ObjectRef",
     "ObjectVersions",
@@ -233,14 +272,17 @@ __all__ = [
     "QueueRef",
     "Queues",
     "Raw",
+    "ReadNoun",
     "ReadTopic",
     "Reaped",
+    "Recalled",
     "Receipt",
     "RecordRef",
     "RecordVersion",
     "RecordVersions",
     "Records",
     "Recovered",
+    "ReflexMatch",
     "RegisterJob",
     "Rejected",
     "Release",
@@ -249,6 +291,7 @@ __all__ = [
     "Results",
     "Resume",
     "Role",
+    "SearchNouns",
     "Split",
     "Stores",
     "Submit",
@@ -259,6 +302,7 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TimeFigures",
     "TopicMessage",
     "TopicMessages",
     "TopicRows",

@@ -43,7 +43,11 @@ NULL = Raw(b"null")
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """The manners of every model."""
+    """The manners of every model, and those of a request: a field that it does not have is refused."""
+
+
+class Answer(Model, frozen=True, forbid_unknown_fields=False):
+    """The manners of an answer: a client passes over fields that a newer service adds."""
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from tessera import limits, names
-from tessera.models.base import After, Key, Limit, Model, Name, Prefix, Version
+from tessera.models.base import After, Answer, Key, Limit, Model, Name, Prefix, Version
 
 Sha256 = Annotated[str, Meta(pattern=names.SHA256_PATTERN)]
 MediaType = Annotated[str, Meta(pattern=names.MEDIA_TYPE_PATTERN)]
@@ -31,14 +31,14 @@ class GetBlob(Model, frozen=True):
     range: str | None = None
 
 
-class Blob(Model, frozen=True):
+class Blob(Answer, frozen=True):
     """A stored blob; the size is in bytes."""
 
     sha256: str
     size: int
 
 
-class Content(Model, frozen=True):
+class Content(Answer, frozen=True):
     """Verified bytes, whole or a range of them, and what they are. `first` is the place of the first byte
     given, `length` how many there are, out of `size`; `pieces` holds them in order. Bucket, key, version and
     time are null for a blob.
@@ -64,7 +64,7 @@ class BucketConfig(Model, frozen=True):
     description: Annotated[str, Meta(max_length=limits.DESCRIPTION_BYTES_MAX)] | None = None
 
 
-class BucketInfo(Model, frozen=True):
+class BucketInfo(Answer, frozen=True):
     """A bucket: how many objects it has, and the bytes of their latest versions."""
 
     name: str
@@ -74,7 +74,7 @@ class BucketInfo(Model, frozen=True):
     created_at: str
 
 
-class Buckets(Model, frozen=True):
+class Buckets(Answer, frozen=True):
     """Every bucket, by name."""
 
     buckets: list[BucketInfo]
@@ -128,7 +128,7 @@ class ObjectVersions(Model, frozen=True):
     after: After = 0
 
 
-class ObjectMeta(Model, frozen=True):
+class ObjectMeta(Answer, frozen=True):
     """One version of an object, without its bytes."""
 
     bucket: str
@@ -140,14 +140,14 @@ class ObjectMeta(Model, frozen=True):
     created_at: str
 
 
-class Objects(Model, frozen=True):
+class Objects(Answer, frozen=True):
     """A page of objects, each in its latest version; `next` is the cursor of the page that follows."""
 
     objects: list[ObjectMeta]
     next: str | None
 
 
-class Versions(Model, frozen=True):
+class Versions(Answer, frozen=True):
     """A page of an object's versions; `next` is the cursor of the page that follows, null at the end."""
 
     versions: list[ObjectMeta]

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from tessera import limits
-from tessera.models.base import After, Document, Model, Name, Wait
+from tessera.models.base import After, Answer, Document, Model, Name, Wait
 
 
 class PublishFeed(Model, frozen=True):
@@ -17,7 +17,7 @@ class PublishFeed(Model, frozen=True):
     payload: Document
 
 
-class Published(Model, frozen=True):
+class Published(Answer, frozen=True):
     """The cursor that an item got."""
 
     feed: str
@@ -36,7 +36,7 @@ class PollFeed(Model, frozen=True):
     wait: Wait = 0
 
 
-class FeedItem(Model, frozen=True):
+class FeedItem(Answer, frozen=True):
     """One item of a feed."""
 
     cursor: int
@@ -44,7 +44,7 @@ class FeedItem(Model, frozen=True):
     published_at: str
 
 
-class FeedPage(Model, frozen=True):
+class FeedPage(Answer, frozen=True):
     """Items of a feed in order; `next` is the cursor to go on after, also when there was nothing."""
 
     feed: str
@@ -52,7 +52,7 @@ class FeedPage(Model, frozen=True):
     next: int
 
 
-class FeedHead(Model, frozen=True):
+class FeedHead(Answer, frozen=True):
     """A feed, and the cursor of its last item."""
 
     feed: str
@@ -60,7 +60,7 @@ class FeedHead(Model, frozen=True):
     updated_at: str
 
 
-class Feeds(Model, frozen=True):
+class Feeds(Answer, frozen=True):
     """Every feed, by name."""
 
     feeds: list[FeedHead]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from tessera import limits
-from tessera.models.base import NULL, Document, KnownId, Limit, Model, TaskId, Token
+from tessera.models.base import NULL, Answer, Document, KnownId, Limit, Model, TaskId, Token
 
 Cost = Annotated[float, Meta(ge=0)]
 JobStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
@@ -39,7 +39,7 @@ class ListJobs(Model, frozen=True):
     after: KnownId | None = None
 
 
-class Job(Model, frozen=True):
+class Job(Answer, frozen=True):
     """A model job. Times are RFC 3339; `cost_usd` is US dollars, null until somebody says."""
 
     job_id: str
@@ -57,7 +57,7 @@ class KnownJob(Job, frozen=True):
     """The job was registered already; nothing has changed."""
 
 
-class Jobs(Model, frozen=True):
+class Jobs(Answer, frozen=True):
     """A page of jobs; `next` is the cursor of the page that follows, null at the end."""
 
     jobs: list[Job]

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from tessera import limits, names
-from tessera.models.base import EffectClass, KnownId, Model, NameOrAll, Scope, WorkspaceId
+from tessera.models.base import Answer, EffectClass, KnownId, Model, NameOrAll, Scope, WorkspaceId
 
 Covered = Annotated[list[NameOrAll], Meta(min_length=1, max_length=limits.NAMES_PER_GRANT_MAX)]
 Effects = Annotated[list[EffectClass], Meta(min_length=1, max_length=len(names.EFFECT_CLASSES))]
@@ -37,7 +37,7 @@ class KeyRef(Model, frozen=True):
     key_id: KnownId
 
 
-class KeyGrant(Model, frozen=True):
+class KeyGrant(Answer, frozen=True):
     """A key without its secret."""
 
     key_id: str
@@ -52,21 +52,21 @@ class KeyGrant(Model, frozen=True):
     revoked_at: str | None
 
 
-class IssuedKey(Model, frozen=True):
+class IssuedKey(Answer, frozen=True):
     """A new key: the only answer that ever holds a secret."""
 
     key: str
     grant: KeyGrant
 
 
-class Approval(Model, frozen=True):
+class Approval(Answer, frozen=True):
     """The owner's single-use word for one `public` key, shown once."""
 
     approval: str
     expires_at: str
 
 
-class Keys(Model, frozen=True):
+class Keys(Answer, frozen=True):
     """Every key, oldest first."""
 
     keys: list[KeyGrant]

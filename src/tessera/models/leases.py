@@ -9,6 +9,7 @@ from msgspec import Meta
 from tessera import limits, names
 from tessera.models.base import (
     NULL,
+    Answer,
     Delay,
     Document,
     EffectClass,
@@ -45,13 +46,13 @@ class ClaimBatch(Claim, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=limits.CLAIMS_PER_BATCH_MAX)] = 1
 
 
-class Empty(Model, frozen=True):
+class Empty(Answer, frozen=True):
     """No lease now; `retry_after_seconds` is when the queue may have one."""
 
     retry_after_seconds: int
 
 
-class Outcome(Model, frozen=True):
+class Outcome(Answer, frozen=True):
     """A child or dependency, as its parent's or dependent's lease shows it. `output` is its latest
     successful one, null when there is none or when it did not fit on the lease; the hash tells which.
     """
@@ -64,7 +65,7 @@ class Outcome(Model, frozen=True):
     result_id: str | None
 
 
-class Input(Model, frozen=True):
+class Input(Answer, frozen=True):
     """What answered a park."""
 
     park: int
@@ -72,7 +73,7 @@ class Input(Model, frozen=True):
     resumed_at: str
 
 
-class Lease(Model, frozen=True):
+class Lease(Answer, frozen=True):
     """The right to work on one task until it lapses, with all that the work needs."""
 
     task_id: str
@@ -92,12 +93,13 @@ class Lease(Model, frozen=True):
     heartbeat_seconds: int
     parent_id: str | None
     depth: int
+    traceparent: str | None = None  # the trace that the task was enqueued in, to be passed on
     children: list[Outcome] = []
     dependencies: list[Outcome] = []
     inputs: list[Input] = []
 
 
-class Leases(Model, frozen=True):
+class Leases(Answer, frozen=True):
     """What a batch claimed; never empty."""
 
     leases: list[Lease]
@@ -129,7 +131,7 @@ class Submit(Model, frozen=True):
     idempotency_key: IdempotencyKey | None = None  # required; over HTTP it is a header
 
 
-class Receipt(Model, frozen=True):
+class Receipt(Answer, frozen=True):
     """The proof of a submit. (Specification §5.4.) `state` is the task's right after it."""
 
     task_id: str
@@ -148,13 +150,13 @@ class SubmitBatch(Model, frozen=True):
     submits: Annotated[list[Submit], Meta(min_length=1, max_length=limits.SUBMITS_PER_BATCH_MAX)]
 
 
-class Submitted(Model, frozen=True):
+class Submitted(Answer, frozen=True):
     """For each submit of a batch, in order: its receipt, or the problem document of its refusal."""
 
     results: list[Receipt | dict[str, Any]]
 
 
-class Result(Model, frozen=True):
+class Result(Answer, frozen=True):
     """One stored submit."""
 
     result_id: str
@@ -169,7 +171,7 @@ class Result(Model, frozen=True):
     submitted_at: str
 
 
-class Results(Model, frozen=True):
+class Results(Answer, frozen=True):
     """Every submit of a task, oldest first."""
 
     results: list[Result]
@@ -195,7 +197,7 @@ class Split(Model, frozen=True):
     children: Annotated[list[Child], Meta(min_length=1, max_length=limits.CHILDREN_PER_SPLIT_MAX)]
 
 
-class Children(Model, frozen=True):
+class Children(Answer, frozen=True):
     """The children's ids, in the order given."""
 
     children: list[str]
@@ -226,7 +228,7 @@ class Cancel(Model, frozen=True):
     reason: Reason
 
 
-class Reaped(Model, frozen=True):
+class Reaped(Answer, frozen=True):
     """How many lapses, retries and parks a reap has settled."""
 
     reaped: int

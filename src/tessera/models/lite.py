@@ -9,6 +9,7 @@ from msgspec import Meta
 from tessera import limits, names
 from tessera.models.base import (
     NULL,
+    Answer,
     Dependencies,
     Document,
     IdempotencyKey,
@@ -44,7 +45,7 @@ class DefineWorkspace(Model, frozen=True):
     name: Label
 
 
-class Workspace(Model, frozen=True):
+class Workspace(Answer, frozen=True):
     """A workspace."""
 
     workspace_id: str
@@ -52,7 +53,7 @@ class Workspace(Model, frozen=True):
     created_at: str
 
 
-class Workspaces(Model, frozen=True):
+class Workspaces(Answer, frozen=True):
     """Every workspace that exists for the caller, by id."""
 
     workspaces: list[Workspace]
@@ -78,7 +79,7 @@ class DefineRole(Model, frozen=True):
     accounts: Annotated[list[AccountId], Meta(max_length=limits.ACCOUNTS_PER_ROLE_MAX)] = []
 
 
-class Role(Model, frozen=True):
+class Role(Answer, frozen=True):
     """A role of a workspace."""
 
     workspace_id: str
@@ -96,7 +97,7 @@ class AssignQueue(Model, frozen=True):
     queue_id: Name
 
 
-class WorkspaceQueue(Model, frozen=True):
+class WorkspaceQueue(Answer, frozen=True):
     """A queue of a workspace."""
 
     workspace_id: str
@@ -113,7 +114,7 @@ class DefineAgent(Model, frozen=True):
     active: bool = True
 
 
-class Agent(Model, frozen=True):
+class Agent(Answer, frozen=True):
     """An agent of a workspace."""
 
     workspace_id: str
@@ -123,7 +124,7 @@ class Agent(Model, frozen=True):
     active: bool
 
 
-class WorkspaceView(Model, frozen=True):
+class WorkspaceView(Answer, frozen=True):
     """A workspace with its roles, queues and agents."""
 
     workspace_id: str
@@ -178,7 +179,7 @@ class ClaimTask(_Attempt, frozen=True, kw_only=True):
     task_id: KnownId
 
 
-class Claimed(Model, frozen=True, tag_field="status", tag="claimed"):
+class Claimed(Answer, frozen=True, tag_field="status", tag="claimed"):
     """A claim that won: a lease, what the task is about, and the proof that the log named this claim."""
 
     status: ClassVar[str] = "claimed"
@@ -197,7 +198,7 @@ class Claimed(Model, frozen=True, tag_field="status", tag="claimed"):
     inputs: list[Input] = []
 
 
-class NoTasks(Model, frozen=True, tag_field="status", tag="no_tasks"):
+class NoTasks(Answer, frozen=True, tag_field="status", tag="no_tasks"):
     """Nothing that this agent can have now; `retry_after_seconds` is when there may be."""
 
     status: ClassVar[str] = "no_tasks"
@@ -207,7 +208,7 @@ class NoTasks(Model, frozen=True, tag_field="status", tag="no_tasks"):
     retry_after_seconds: int
 
 
-class Missed(Model, frozen=True, tag_field="status", tag="missed"):
+class Missed(Answer, frozen=True, tag_field="status", tag="missed"):
     """Another claim won this task, or it is not to be had now."""
 
     status: ClassVar[str] = "missed"
@@ -217,7 +218,7 @@ class Missed(Model, frozen=True, tag_field="status", tag="missed"):
     retry_after_seconds: int
 
 
-class Rejected(Model, frozen=True, tag_field="status", tag="rejected"):
+class Rejected(Answer, frozen=True, tag_field="status", tag="rejected"):
     """A claim that policy refuses. `retryable` says whether another attempt, under another key, may fare
     better as things stand.
     """
@@ -244,7 +245,7 @@ class ListClaims(Model, frozen=True):
     after: KnownId | None = None
 
 
-class ClaimView(Model, frozen=True):
+class ClaimView(Answer, frozen=True):
     """An attempt to win a task. `fencing_token` is the one that its lease has, or would have had."""
 
     claim_id: str
@@ -263,14 +264,14 @@ class ClaimView(Model, frozen=True):
     proof: Proof | None
 
 
-class Claims(Model, frozen=True):
+class Claims(Answer, frozen=True):
     """A page of claims; `next` is the cursor of the page that follows, null at the end."""
 
     claims: list[ClaimView]
     next: str | None
 
 
-class Recovered(Model, frozen=True):
+class Recovered(Answer, frozen=True):
     """What became of claims that somebody had left between two of their steps."""
 
     claimed: int

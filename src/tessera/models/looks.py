@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from tessera import limits
-from tessera.models.base import Document, Model
+from tessera.models.base import Answer, Document, Model
 
 
-class QueueCounts(Model, frozen=True):
+class QueueCounts(Answer, frozen=True):
     """How many tasks of a queue are in each state."""
 
     ready: int = 0
@@ -27,7 +27,7 @@ class AskCounts(Model, frozen=True):
     recount: bool = False
 
 
-class Counts(Model, frozen=True):
+class Counts(Answer, frozen=True):
     """Every queue's counts. With a recount, also that, and whether the two agree."""
 
     as_of: str
@@ -36,7 +36,7 @@ class Counts(Model, frozen=True):
     agree: bool | UnsetType = UNSET
 
 
-class QueueHealth(Model, frozen=True):
+class QueueHealth(Answer, frozen=True):
     """A queue's counts, and what is late in it."""
 
     ready: int
@@ -49,7 +49,7 @@ class QueueHealth(Model, frozen=True):
     expired_leases: int
 
 
-class Health(Model, frozen=True):
+class Health(Answer, frozen=True):
     """Whether the store answers, and what waits in it."""
 
     db_ok: bool
@@ -67,7 +67,7 @@ class ListEvents(Model, frozen=True):
     follow: bool = False  # a service goes on telling, as server-sent events; a store at hand does not
 
 
-class Event(Model, frozen=True):
+class Event(Answer, frozen=True):
     """One line of the log. `data` never holds a brief, an input, an output, an error or a reason."""
 
     seq: int
@@ -81,7 +81,7 @@ class Event(Model, frozen=True):
     data: Document
 
 
-class Events(Model, frozen=True):
+class Events(Answer, frozen=True):
     """A page of the log."""
 
     events: list[Event]

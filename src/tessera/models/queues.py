@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from tessera import limits
-from tessera.models.base import Model, Name
+from tessera.models.base import Answer, Model, Name
 
 
-class QueueConfig(Model, frozen=True):
+class QueueConfig(Answer, frozen=True):
     """A queue's settings. (Specification §4.)"""
 
     name: str
@@ -47,7 +47,7 @@ class QueueRef(Model, frozen=True):
     name: Name
 
 
-class Queues(Model, frozen=True):
+class Queues(Answer, frozen=True):
     """Every queue, by name."""
 
     queues: list[QueueConfig]

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from tessera import limits
-from tessera.models.base import After, Document, Key, Limit, Model, Name, Prefix, Version
+from tessera.models.base import After, Answer, Document, Key, Limit, Model, Name, Prefix, Version
 
 
 class PutRecord(Model, frozen=True):
@@ -55,7 +55,7 @@ class ListRecords(Model, frozen=True):
     after: Prefix | None = None
 
 
-class RecordVersion(Model, frozen=True):
+class RecordVersion(Answer, frozen=True):
     """One version of a record."""
 
     store: str
@@ -65,27 +65,27 @@ class RecordVersion(Model, frozen=True):
     created_at: str
 
 
-class Written(Model, frozen=True):
+class Written(Answer, frozen=True):
     """The versions that a batch wrote, in the order given."""
 
     records: list[RecordVersion]
 
 
-class Records(Model, frozen=True):
+class Records(Answer, frozen=True):
     """A page of records, each in its latest version; `next` is the cursor of the page that follows."""
 
     records: list[RecordVersion]
     next: str | None
 
 
-class History(Model, frozen=True):
+class History(Answer, frozen=True):
     """A page of a record's versions; `next` is the cursor of the page that follows, null at the end."""
 
     versions: list[RecordVersion]
     next: int | None
 
 
-class Stores(Model, frozen=True):
+class Stores(Answer, frozen=True):
     """The names of the stores that hold a record, sorted."""
 
     stores: list[str]

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from tessera import limits, names
 from tessera.models.base import (
+    Answer,
     Delay,
     Dependencies,
     Document,
@@ -55,7 +56,7 @@ class AskTask(TaskRef, frozen=True):
     wait: Wait = 0
 
 
-class Enqueued(Model, frozen=True):
+class Enqueued(Answer, frozen=True):
     """The task that was put on a queue, or was there already."""
 
     task_id: str
@@ -65,7 +66,7 @@ class EnqueuedBefore(Enqueued, frozen=True):
     """The task was there already; nothing has changed."""
 
 
-class EnqueuedBatch(Model, frozen=True):
+class EnqueuedBatch(Answer, frozen=True):
     """The tasks of a batch, in the order given."""
 
     task_ids: list[str]
@@ -81,7 +82,7 @@ class ListTasks(Model, frozen=True):
     after: KnownId | None = None
 
 
-class TaskView(Model, frozen=True):
+class TaskView(Answer, frozen=True):
     """A task as its followers see it."""
 
     task_id: str
@@ -116,7 +117,7 @@ class TaskView(Model, frozen=True):
     requeued_from: str | None
 
 
-class Tasks(Model, frozen=True):
+class Tasks(Answer, frozen=True):
     """A page of tasks; `next` is the cursor of the page that follows, null at the end."""
 
     tasks: list[TaskView]

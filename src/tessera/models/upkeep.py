@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tessera.models.base import Model
+from tessera.models.base import Answer
 
 
-class Check(Model, frozen=True):
+class Check(Answer, frozen=True):
     """One kind of check: how many things it looked at, and how many were wrong."""
 
     name: str
@@ -15,7 +15,7 @@ class Check(Model, frozen=True):
     wrong: int
 
 
-class Finding(Model, frozen=True):
+class Finding(Answer, frozen=True):
     """One thing that is wrong."""
 
     check: str
@@ -23,7 +23,7 @@ class Finding(Model, frozen=True):
     says: str
 
 
-class Verified(Model, frozen=True):
+class Verified(Answer, frozen=True):
     """What came of verifying a store: `checks` counts what is wrong, `findings` names the first of each."""
 
     ok: bool
@@ -32,7 +32,7 @@ class Verified(Model, frozen=True):
     findings: list[Finding]
 
 
-class BackedUp(Model, frozen=True):
+class BackedUp(Answer, frozen=True):
     """A backup that was made and checked: everything up to an event of the log."""
 
     file: str
@@ -42,7 +42,7 @@ class BackedUp(Model, frozen=True):
     verified: Verified
 
 
-class Epoch(Model, frozen=True):
+class Epoch(Answer, frozen=True):
     """What a restore changed in the copy, so that nothing handed out since counts or comes again."""
 
     epoch: int
@@ -54,7 +54,7 @@ class Epoch(Model, frozen=True):
     approvals_ended: int
 
 
-class Restored(Model, frozen=True):
+class Restored(Answer, frozen=True):
     """A store that was brought back from a backup. `moved_aside` names where a damaged one was put."""
 
     store: str
@@ -64,7 +64,19 @@ class Restored(Model, frozen=True):
     epoch: Epoch
 
 
-class Advice(Model, frozen=True):
+class Moved(Answer, frozen=True):
+    """A store that was moved from one place to another, compared row by row and verified there. `resumed`: an
+    attempt before had brought part of it over.
+    """
+
+    source: str
+    target: str
+    rows: int
+    resumed: bool
+    verified: Verified
+
+
+class Advice(Answer, frozen=True):
     """One thing that was looked at: whether it is fine, worth knowing, or needs somebody to act."""
 
     subject: str
@@ -73,9 +85,38 @@ class Advice(Model, frozen=True):
     do: str | None = None
 
 
-class Diagnosis(Model, frozen=True):
-    """What is wrong with a store, in plain words. `ok` is false when something needs somebody to act."""
+class FileFigures(Answer, frozen=True):
+    """How large the write-ahead log is, and how many bytes the store's disk has left."""
+
+    wal_bytes: int
+    disk_free_bytes: int | None
+
+
+class LateQueue(Answer, frozen=True):
+    """What is overdue in a queue, and how many seconds the first of it has been."""
+
+    expired_leases: int
+    overdue_tasks: int
+    late_seconds: float
+
+
+class TimeFigures(Answer, frozen=True):
+    """How far this machine's clock is behind the store's last instant, how many seconds ago the reaper ran
+    (null: never), and the queues with something overdue.
+    """
+
+    clock_behind_seconds: float
+    reaped_seconds_ago: float | None
+    late: dict[str, LateQueue]
+
+
+class Diagnosis(Answer, frozen=True):
+    """What is wrong with a store, in plain words, and the figures behind them. `ok` is false when something
+    needs somebody to act; `times` is null when the store could not be read.
+    """
 
     ok: bool
     store: str
     advice: list[Advice]
+    files: FileFigures
+    times: TimeFigures | None = None

@@ -5,7 +5,7 @@ it prepares the statement. Times are microseconds since 1970. States, effects an
 positions in the tuples of `states.py` and `names.py`.
 """
 
-from tessera.rows.base import Row, Scalar, Text
+from tessera.rows.base import OptionalText, Row, Scalar, Text
 from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
 from tessera.rows.lite import (
     AgentRow,
@@ -36,6 +36,7 @@ from tessera.rows.queue import (
     StandingRow,
     TaskRow,
 )
+from tessera.rows.recall import FoundNoun, Left, NounRow, ReflexRow, SliceRow, VersionRow
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
 from tessera.rows.topics import (
     PendingProof,
@@ -77,15 +78,19 @@ __all__ = [
     "EventToCheck",
     "FeedItemRow",
     "FeedRow",
+    "FoundNoun",
     "HealthRow",
     "HeldBack",
     "InputRow",
     "JobRow",
     "KeyRow",
     "Late",
+    "Left",
     "NamedTask",
+    "NounRow",
     "Numbers",
     "ObjectRow",
+    "OptionalText",
     "OutcomeRow",
     "ParkedRow",
     "PendingProof",
@@ -93,6 +98,7 @@ __all__ = [
     "QueueRow",
     "RecordHeadRow",
     "RecordRow",
+    "ReflexRow",
     "Relative",
     "RequestRow",
     "RequirementRow",
@@ -105,6 +111,7 @@ __all__ = [
     "RunningJobs",
     "Scalar",
     "Sizes",
+    "SliceRow",
     "StandingRow",
     "TaskRow",
     "TaskToCheck",
@@ -113,6 +120,7 @@ __all__ = [
     "TopicRow",
     "UploadRow",
     "VerifiedPlace",
+    "VersionRow",
     "WorkspaceRow",
     "Wrong",
 ]

@@ -32,6 +32,7 @@ class NewTask(Struct, frozen=True):
     depth: int = 0
     requeued_from: int | None = None
     requirement: int | None = None  # what it asks of an agent, in a workspace
+    traceparent: str | None = None  # the trace it was enqueued in
 
     @property
     def state(self) -> int:

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from tessera.canonical import json_text
 from tessera.names import TOMBSTONES
-from tessera.rows import TaskRow
+from tessera.rows import RecordRow, TaskRow
 from tessera.rules import moves
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import DEAD
-from tessera.steps import tasks
+from tessera.steps import recall, tasks
 from tessera.storage.port import Transaction
 
 
@@ -23,19 +23,20 @@ class Failure(Struct, frozen=True):
     before: TaskRow
     after: TaskRow
     tombstone: str | None
+    brief: str = ""  # the first words of what it was asked to do, if it is dead
 
 
 def foreseen(tx: Transaction, runtime: Runtime, task: TaskRow, error: str | None) -> Failure:
     """What becomes of a task whose lease fails now."""
     queue = tasks.queue_of(tx, task)
     after = moves.failed(task, queue, tx.now, runtime.uniform(0.5, 1.0), error)
-    return Failure(task, after, _tombstone(tx, after) if after.state == DEAD else None)
+    return _buried(tx, task, after) if after.state == DEAD else Failure(task, after, None)
 
 
 def unreadable(tx: Transaction, task: TaskRow, error: str) -> Failure:
     """What becomes of a ready task whose brief is damaged: it ends, so that it holds up no other."""
     after = moves.unreadable(task, tx.now, error)
-    return Failure(task, after, _tombstone(tx, after))
+    return _buried(tx, task, after)
 
 
 def write(tx: Transaction, failure: Failure, key_id: str | None, **data: object) -> None:
@@ -45,9 +46,14 @@ def write(tx: Transaction, failure: Failure, key_id: str | None, **data: object)
         tasks.move(tx, before, after, "retry_scheduled", key_id, failures=after.failures, **data)
         return
     tasks.move(tx, before, after, "dead_lettered", key_id, failures=after.failures, **data)
-    version = dict(store=TOMBSTONES, key=after.task_id, version=1)
-    tx.write("insert_record", **version, value=failure.tombstone, created_at=tx.now)
-    tx.write("insert_record_head", **version)
+    record = RecordRow(TOMBSTONES, after.task_id, 1, failure.tombstone, tx.now)
+    tx.save("insert_record", record)
+    tx.write("insert_record_head", store=record.store, key=record.key, version=record.version)
+    recall.keep_record(tx, record, failure.brief)
+
+
+def _buried(tx: Transaction, before: TaskRow, after: TaskRow) -> Failure:
+    return Failure(before, after, _tombstone(tx, after), recall.brief_beginning(tx, after.task_id))
 
 
 def _tombstone(tx: Transaction, after: TaskRow) -> str:

@@ -10,6 +10,7 @@ from tessera.models import Raw, RecordVersion
 from tessera.names import OUR_STORES, REFLEXES, TOMBSTONES
 from tessera.rows import RecordHeadRow, RecordRow
 from tessera.runtime import rfc3339
+from tessera.steps import recall
 from tessera.storage.port import Transaction
 
 Name = tuple[str, str]  # a record's store and key
@@ -32,6 +33,8 @@ def refuse_reserved(store: str) -> None:
 def write(tx: Transaction, versions: Sequence[RecordRow], heads: Heads) -> None:
     """Add versions in order, and let the heads name the last of each record."""
     tx.save_all("insert_record", versions)
+    for row in {(row.store, row.key): row for row in versions}.values():  # of each the last
+        recall.keep_record(tx, row)
     for (store, key), version in heads.now.items():
         read = heads.read.get((store, key))
         if read is None:

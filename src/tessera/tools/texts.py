@@ -22,6 +22,8 @@ TITLES: Final = {
     "release": "Give a task back", "cancel": "Cancel a task", "get_record": "Read a record",
     "put_record": "Write a record", "list_records": "List records",
     "record_history": "Read a record's history",
+    "search_nouns": "Search what is known", "noun": "Look at a noun", "read_noun": "Read a noun",
+    "match_reflex": "Recall what was learned",
     "feeds": "List feeds", "poll_feed": "Read a feed", "publish_feed": "Publish to a feed",
 }  # fmt: skip
 
@@ -52,6 +54,13 @@ DESCRIPTIONS: Final = {
     "left out, the key must be new.",
     "list_records": "List the documents of a store by key, latest versions. Go on with after = next.",
     "record_history": "List the versions of a document, oldest first.",
+    "search_nouns": "Find documents and files by their words, in any language; the best first, each in a "
+    "few lines. Want more of one? noun tells what it is, read_noun reads it; place and key are the halves of "
+    "its ref.",
+    "noun": "Tell what a noun is, without its text, and list its last versions.",
+    "read_noun": "Read some of a noun's text, from a byte on. Go on with first = next.",
+    "match_reflex": "Before you begin something, ask whether it was done before: steps learned for something "
+    "like it, and warnings of tasks like it that were given up. Scores are 0 to 1.",
     "feeds": "List the feeds and the cursor of each one's last item.",
     "poll_feed": "Read a feed's items after a cursor, in order. wait: seconds to wait for the first. Go on "
     "with after = next.",
@@ -108,6 +117,18 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
         "task_id": "Your own id; given again, nothing new is made.",
         "depends_on": "Ids of tasks that must be done first.",
     },
+    "search_nouns": {
+        "query": "Words. Nothing in it is an operator.",
+        "store": "Only records of this store.",
+        "bucket": "Only objects of this bucket; with store, both.",
+    },
+    "noun": {"home": "Where it is, if a store and a bucket have the same name."},
+    "read_noun": {
+        "home": "Where it is, if a store and a bucket have the same name.",
+        "first": "A byte, from 0.",
+        "length": "How many bytes at most.",
+    },
+    "match_reflex": {"query": "What you are about to do, in your own words."},
     "release": _OF_ANY,
     "cancel": {"reason": "For the log's reader."},
 }

@@ -31,7 +31,7 @@ from tessera.rules import grants, keys, ranges
 from tessera.rules.grants import Caller
 from tessera.rules.sizes import refuse_longer
 from tessera.runtime import Runtime
-from tessera.steps import blobs, objects
+from tessera.steps import blobs, objects, recall
 from tessera.steps.blobs import Staged
 from tessera.storage.port import Transaction
 
@@ -82,6 +82,7 @@ def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: Publi
     bucket = objects.bucket_known(tx, put.bucket)
     head, number = objects.head_expected(tx, bucket, put.key, put.expected_version)
     what = blobs.publication(tx, staged)
+    beginning = recall.beginning(tx, what)
     version = ObjectRow(
         key=put.key,
         version=number,
@@ -94,6 +95,7 @@ def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: Publi
 
     blobs.publish(tx, caller, what)
     _add(tx, bucket.bucket, head, version)
+    recall.keep_object(tx, bucket.name, version, beginning)
     data = json_text(
         {"bucket": bucket.name, "key": put.key, "version": version.version, "sha256": staged.sha256}
     )

@@ -8,21 +8,23 @@ from tessera.models import Nothing, Reaped
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
-from tessera.steps import blobs, lapses
+from tessera.steps import blobs, lapses, recall
 from tessera.storage.port import Overdue, Transaction
 
 
 def reap(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Reaped:
     """Process every lapse, retry and park that is due, in every queue, sweep what abandoned puts have
-    staged, and record the run. All that is done in bounded transactions before this one, so a crash in the
-    middle loses nothing.
+    staged, index what an upgrade has left, and record the run. All that is done in bounded transactions
+    before this one, so a crash in the middle loses nothing.
     """
     grants.is_admin(caller)
     overdue = tx.one("overdue_queue", now=tx.now)
-    if overdue is not None:
+    if overdue is not None and not tx.quiet(overdue.value):
         raise Overdue(partial(lapses.settle_queue, overdue.value))
     if tx.one("upload_left_behind", now=tx.now) is not None:
         raise Overdue(blobs.sweep)
+    if recall.left(tx):
+        raise Overdue(recall.catch_up)
     runtime.reach("reap.read")
 
     tx.write("set_meta", name="reaper_last_run", value=tx.now)

@@ -15,6 +15,7 @@ from tessera.rows import BlobRow, BlobSizes, BriefToCheck, ResultToCheck, Sizes
 from tessera.rules.story import Story
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATES
+from tessera.steps import recall
 from tessera.steps.blobs import intact
 from tessera.steps.leases import result_id
 from tessera.storage.port import Transaction
@@ -63,6 +64,7 @@ def _contents(tx: Transaction, book: _Book) -> None:
     book.check("blobs", files.blobs, _rows(tx, "chunks_wrong"))
     book.check("objects", files.objects, _rows(tx, "object_chains_wrong"))
     book.check("buckets", files.buckets, _rows(tx, "buckets_wrong"))
+    book.check("nouns", sizes.records + files.objects, _nouns(tx))
     book.check("feeds", files.feeds, _rows(tx, "feeds_wrong", restored=EVENT_NUMBER["store_restored"]))
 
 
@@ -174,6 +176,12 @@ def _blobs(tx: Transaction, book: _Book) -> Iterator[tuple[str, str]]:
     for row in _pages(tx, book, "blobs_to_check", "sha256", VERIFY_BYTES_PAGE, ""):
         if not intact(tx, row):
             yield f"blob {row.sha256}", f"does not match its hash, or is not of {row.size} bytes"
+
+
+def _nouns(tx: Transaction) -> Iterator[tuple[str, str]]:
+    """Where the index of nouns differs from the heads; what an upgrade has left may be absent."""
+    yield from _rows(tx, "nouns_wrong", all_indexed=int(not recall.left(tx)))
+    yield from _rows(tx, "nouns_unindexed")
 
 
 def _events(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
