@@ -41,7 +41,7 @@ def served(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         try:
             yield (
                 store,
-                [service.stdout.readline().decode().strip() for service in services if service.stdout],
+                [service.stdout.readline().strip() for service in services if service.stdout],
             )
         finally:
             for service in services:
