@@ -167,7 +167,7 @@ def _head(tx: Transaction, requirements: list[int], tried: tuple[int, ...]) -> T
     if not requirements:
         return None
     where = dict(requirements=json_text(requirements), tried=json_text(list(tried)))
-    for contested in (False, True):
+    for contested in (0, 1):
         found: list[TaskRow] = tx.all("heads_to_win", contested=contested, **where)
         if found:
             return found[0]

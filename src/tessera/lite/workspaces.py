@@ -112,7 +112,7 @@ def define_agent(tx: Transaction, runtime: Runtime, caller: Caller, ask: DefineA
         agent_id=ask.agent_id,
         role_ids=json_text(sorted(set(ask.role_ids))),
         capabilities=json_text(sorted(set(ask.capabilities))),
-        active=ask.active,
+        active=int(ask.active),
     )
     runtime.reach("define_agent.read")
 

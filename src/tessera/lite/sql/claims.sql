@@ -8,7 +8,7 @@ from json_each(:requirements) j
   cross join tasks t on t.serial in (
     select serial from tasks r where r.requirement = j.value and r.state = 0 and r.due is null
       and r.serial not in (select value from json_each(:tried))
-      and (:contested or not exists (
+      and (:contested = 1 or not exists (
         select 1 from claims c where c.serial = r.serial and c.fencing_token = r.fencing_token + 1 and c.state = 0))
     order by r.priority desc, r.created_at, r.task_id limit 1)
   cross join lanes l on l.lane = t.lane
@@ -56,8 +56,9 @@ select * from claims where state = 0 and reserved_at <= :before order by reserve
 -- A page of claims, oldest first; a null filter matches all.
 select c.*, t.task_id, q.name as queue_id
 from claims c cross join tasks t on t.serial = c.serial cross join queues q on q.queue = t.queue
-where c.claim_id > :after and (:workspace_id is null or c.workspace_id = :workspace_id)
-  and (:topic_id is null or c.topic_id = :topic_id) and (:state is null or c.state = :state)
+where c.claim_id > :after and (cast(:workspace_id as text) is null or c.workspace_id = :workspace_id)
+  and (cast(:topic_id as text) is null or c.topic_id = :topic_id)
+  and (cast(:state as bigint) is null or c.state = :state)
 order by c.claim_id limit :limit;
 
 -- name: request_keyed

@@ -21,7 +21,7 @@ update queues set workspace_id = :workspace_id where queue = :queue and workspac
 -- name: has_tasks
 -- row: Scalar
 -- Whether a queue has ever had a task.
-select count(*) as value from (select 1 from lanes where queue = :queue limit 1);
+select count(*) as value from (select 1 from lanes where queue = :queue limit 1) one;
 
 -- name: queues_of_workspace
 -- row: Text
