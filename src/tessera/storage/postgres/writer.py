@@ -109,7 +109,7 @@ class Writer:
         if link is not None:
             try:
                 if self._number and not link.connection.closed:
-                    link.run(self.prepared("remove_mark"), (self._lane,))
+                    link.run(self.prepared("remove_marks"), (self._lane,))
             except psycopg.Error:
                 log.debug("a mark was left behind", exc_info=True)
             link.connection.close()

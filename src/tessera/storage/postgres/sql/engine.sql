@@ -64,10 +64,11 @@ update generation set generation = generation + 1;
 
 -- name: leave_mark
 -- row: Text
--- Proof that the transaction was committed, if its answer gets lost. A commit, unlike a statement, has no time limit,
--- and it does not wait for the disk: what follows it does (see `reach_disk`), when nobody's turn is held up by that.
+-- Proof that the transaction was committed, if its answer gets lost, in place of the one before. A commit, unlike a
+-- statement, has no time limit, and it does not wait for the disk: what follows it does (see `reach_disk`), when
+-- nobody's turn is held up by that.
+with gone as (delete from marks where lane = :lane and number = :number - 1)
 insert into marks (lane, number, at) values (:lane, :number, :at)
-on conflict (lane) do update set number = excluded.number, at = excluded.at
 returning set_config('statement_timeout', '0', true) || set_config('synchronous_commit', 'off', true) as value;
 
 -- name: reach_disk
@@ -85,18 +86,18 @@ select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
 
 -- name: find_mark
 -- row: Scalar
--- The last number that a lane has committed. Waits for a transaction of the lane that has not ended; and since it
--- writes, what it has found is on disk when it is answered.
-insert into marks (lane, number, at) values (:lane, 0, :at)
-on conflict (lane) do update set at = excluded.at returning number as value;
+-- When a lane has left its mark; less than zero if it has not. It never will then, for a mark now stands in its place.
+-- Waits for a transaction of the lane that has not ended.
+insert into marks (lane, number, at) values (:lane, :number, - :at) on conflict (lane, number) do update set at = marks.at
+returning at as value;
 
--- name: remove_mark
+-- name: remove_marks
 -- A lane that is closed in order leaves nothing behind.
 delete from marks where lane = :lane;
 
 -- name: sweep_marks
 -- Nor, after a day, does one that was not.
-delete from marks where at < :before;
+delete from marks where abs(at) < (extract(epoch from clock_timestamp()) * 1000000)::bigint - 86400000000;
 
 -- name: lock_log
 -- row: Text
