@@ -116,16 +116,18 @@ def _encoded(params: tuple[object, ...]) -> tuple[list[bytes | None], list[int] 
     values: list[bytes | None] = []
     formats: list[int] | None = None
     for place, param in enumerate(params):
-        if param is None or isinstance(param, bytes):
-            values.append(param)
-            if param is not None:
-                formats = formats or [0] * len(params)
-                formats[place] = 1
+        if param is None:
+            values.append(None)
+        elif isinstance(param, bytes | bytearray | memoryview):
+            values.append(bytes(param))
+            formats = formats or [0] * len(params)
+            formats[place] = 1
         elif isinstance(param, str):
             text = param.encode()
             if b"\0" in text:
                 raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
             values.append(text)
         else:
+            assert isinstance(param, int | float), f"no parameter is a {type(param).__name__}"
             values.append(str(int(param) if isinstance(param, bool) else param).encode())
     return values, formats
