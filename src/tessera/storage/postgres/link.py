@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 from psycopg import generators
+from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
@@ -73,11 +74,11 @@ class Link:
             return
         expected, self._expected = self._expected, []
         self._commands.append(self._pg.pipeline_sync)
-        connection = self.connection
         try:
-            found = connection.wait(generators.pipeline_communicate(self._pg, self._commands))
-            while len(found) <= len(expected):  # the last one is that of the synchronisation
-                found.append(connection.wait(generators.fetch_many(self._pg)))
+            found = self.connection.wait(self._results(len(expected)))
+        except BaseException:  # answers may be left on their way, to be taken for those of other questions
+            self.connection.close()
+            raise
         finally:
             self._commands.clear()
         error: psycopg.Error | None = None
@@ -97,6 +98,14 @@ class Link:
         asked = self.ask(statement, params)
         self.flush()
         return asked
+
+    def _results(self, expected: int) -> PQGen[list[list[PGresult]]]:
+        """Send the commands; what came of each, and of the synchronisation last."""
+        found: list[list[PGresult]] = yield from generators.pipeline_communicate(self._pg, self._commands)
+        yield from generators.send(self._pg)  # the rest of what a full socket did not take
+        while len(found) <= expected:
+            found.append((yield from generators.fetch_many(self._pg)))
+        return found
 
     def _take(self, one: Asked | str, result: PGresult, error: psycopg.Error | None) -> psycopg.Error | None:
         if result.status not in _GOOD:
@@ -128,6 +137,6 @@ def _encoded(params: tuple[object, ...]) -> tuple[list[bytes | None], list[int] 
                 raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
             values.append(text)
         else:
-            assert isinstance(param, int | float), f"no parameter is a {type(param).__name__}"
+            assert isinstance(param, int | float), f"no parameter: {type(param).__name__}"
             values.append(str(int(param) if isinstance(param, bool) else param).encode())
     return values, formats
