@@ -146,6 +146,10 @@ def _inside(path: str, runtime: Runtime) -> list[Advice]:
 
 def _late(tx: Transaction, runtime: Runtime) -> list[Advice]:
     """A look: the clock, and what time has come for."""
+    return [_clock(tx, runtime), *overdue(tx, runtime)]
+
+
+def _clock(tx: Transaction, runtime: Runtime) -> Advice:
     numbers: Numbers = tx.one("numbers")
     wall = runtime.now_us()
     behind = (numbers.last_instant - wall) / SECOND_US
@@ -154,19 +158,23 @@ def _late(tx: Transaction, runtime: Runtime) -> list[Advice]:
             f"this machine's clock is {behind:.0f} s behind the store's last instant; time there stands still"
         )
         do = "set the clock; until then no lease lapses and nothing delayed starts"
-        advice = [Advice("clock", "act", says, do)]
-    else:
-        advice = [Advice("clock", "fine", "this machine's clock is not behind the store's")]
+        return Advice("clock", "act", says, do)
+    return Advice("clock", "fine", "this machine's clock is not behind the store's")
+
+
+def overdue(tx: Transaction, runtime: Runtime) -> list[Advice]:
+    """A look: what time has come for."""
+    advice: list[Advice] = []
     reaped = tx.one("reaper_last_run")
     ran = "never ran" if reaped is None else f"last ran {_ago(tx.now - reaped.value)} ago"
     late: list[Late] = tx.all("late", now=tx.now)
-    overdue = [one for one in late if tx.now - one.since > REAP_SECONDS_MAX * SECOND_US]
+    waiting = [one for one in late if tx.now - one.since > REAP_SECONDS_MAX * SECOND_US]
     for one in late:
         what = f"{one.expired_leases} expired leases and {one.overdue_tasks} overdue tasks"
         says = f"queue {one.queue} has {what}, the first since {_ago(tx.now - one.since)}"
         do = "tessera reap settles them; so does the next claim of the queue"
-        advice.append(Advice("late", "act" if one in overdue else "note", says, do))
-    if overdue:
+        advice.append(Advice("late", "act" if one in waiting else "note", says, do))
+    if waiting:
         do = "run the service, which reaps, or tessera reap every minute"
         advice.append(Advice("reaper", "act", f"the reaper {ran}, and something is waiting for it", do))
     else:

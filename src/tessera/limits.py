@@ -97,6 +97,7 @@ LANE_VERBS_MANY: Final = 24  # that wait while others are run: then a second thr
 LATE_SECONDS: Final = 0.004  # that they wait: then, too
 LANE_THREADS_MAX: Final = 3  # and so many connections, of each of three lanes
 CLOCK_STEP_US: Final = 500_000  # that a database's clock lacks: then it was put back
+OLD_TRANSACTION_SECONDS: Final = 600  # on PostgreSQL: worth a word
 LISTEN_SECONDS: Final = 5  # how often whoever waits looks though the database announced nothing
 NEWS_BYTES_MAX: Final = 7_900  # of one notification: PostgreSQL takes less than 8,000
 REMEMBERED_ROWS_MAX: Final = 10_000

@@ -193,8 +193,6 @@ class Runner:
                 return
             except Exception as error:
                 job.outcome = refusal_of(error)
-                log.log(
-                    logging.WARNING if isinstance(job.outcome, Unavailable) else logging.ERROR,
-                    "verb %s failed", name_of(job), exc_info=error,
-                )  # fmt: skip
+                level = logging.ERROR if type(job.outcome) is TesseraError else logging.WARNING
+                log.log(level, "verb %s failed", name_of(job), exc_info=error)
                 return

@@ -145,3 +145,12 @@ rollback;
 -- name: begin_snapshot
 -- From here on one state of the store, and nothing to write.
 begin isolation level repeatable read, read only;
+
+-- name: server
+-- row: Server
+-- What a diagnosis wants to know of a server, and of who else is on it.
+select current_setting('server_version') as version, (current_setting('fsync') = 'on')::int::bigint as syncs,
+  current_setting('max_connections')::bigint as connections_max,
+  (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+  (select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid()) as oldest_seconds;
