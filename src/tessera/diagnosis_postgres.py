@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tessera.diagnosis import overdue
+from tessera import figures
+from tessera.diagnosis import late, nouns
 from tessera.limits import OLD_TRANSACTION_SECONDS
 from tessera.models import Advice, Diagnosis
 from tessera.runtime import Runtime
@@ -16,15 +17,18 @@ def doctor(url: str, runtime: Runtime) -> Diagnosis:
     """Look a store over from the outside in: its database, the server's settings, who is on it, its schema,
     what is late in it. Changes nothing.
     """
-    return found(probe(url, runtime, overdue))
+    return found(probe(url, runtime, figures.of_time, nouns))
 
 
 def found(facts: Facts) -> Diagnosis:
     """What the facts come to."""
     advice = list(_database(facts))
     if facts.server is not None:
-        advice += [*_safety(facts.server), *_crowd(facts.server), *_schema(facts), *(facts.late or [])]
-    return Diagnosis(ok=all(one.level != "act" for one in advice), store=facts.shown, advice=advice)
+        advice += [*_safety(facts.server), *_crowd(facts.server), *_schema(facts)]
+    if facts.times is not None:
+        advice += [*late(facts.times), *facts.nouns]
+    ok = all(one.level != "act" for one in advice)
+    return Diagnosis(ok=ok, store=facts.shown, advice=advice, files=None, times=facts.times)
 
 
 def _database(facts: Facts) -> Iterator[Advice]:

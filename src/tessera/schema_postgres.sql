@@ -113,7 +113,8 @@ create index leases_claimed_under on leases (claim_key) where claim_key is not n
 create table briefs (
   serial bigint primary key,
   sha256 text collate "C" not null,
-  brief text not null
+  brief text not null,
+  traceparent text
 );
 
 create table task_deps (
@@ -402,10 +403,10 @@ insert into generation values (0);
 
 -- What each connection that runs verbs has committed last, for when the answer of its commit gets lost.
 create table marks (
-  lane text collate "C" not null,
+  writer text collate "C" not null,
   number bigint not null,
   at bigint not null,
-  primary key (lane, number)
+  primary key (writer, number)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 insert into buckets (name, description) values

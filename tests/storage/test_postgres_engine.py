@@ -18,8 +18,8 @@ from tessera.storage.jobs import Job
 from tessera.storage.port import LostRace, News, Transaction
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Dsn
+from tessera.storage.postgres.crews import Runner
 from tessera.storage.postgres.home import Home
-from tessera.storage.postgres.lanes import Runner
 from tessera.storage.postgres.link import Link
 from tessera.storage.postgres.proof import committed
 from tessera.storage.postgres.telling import EVERYTHING, heard, heard_by_others
@@ -68,9 +68,9 @@ def test_a_mark_tells_whether_a_commit_was_lost(dsn: str, store: tessera.Tessera
     job = Job(note, ())
     writer.run([job])
     assert job.outcome == 1
-    assert committed(home, writer._lane, 1)
-    assert not committed(home, writer._lane, 2)
-    assert not committed(home, writer._lane, 2)  # what stands in its place is not taken for it
+    assert committed(home, writer._name, 1)
+    assert not committed(home, writer._name, 2)
+    assert not committed(home, writer._name, 2)  # what stands in its place is not taken for it
     with pytest.raises(LostRace):
         writer.run([Job(note, ())])
     writer.close()

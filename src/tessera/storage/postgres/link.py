@@ -127,7 +127,7 @@ def _encoded(params: tuple[object, ...]) -> tuple[list[bytes | None], list[int] 
     for place, param in enumerate(params):
         if param is None:
             values.append(None)
-        elif isinstance(param, bytes | memoryview):
+        elif isinstance(param, bytes | bytearray | memoryview):
             values.append(bytes(param))
             formats = formats or [0] * len(params)
             formats[place] = 1

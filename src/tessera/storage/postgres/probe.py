@@ -24,11 +24,12 @@ class Facts(Struct, frozen=True):
     server: Server | None = None
     schema: int | None = None  # None in a database that holds nothing
     schema_known: int = 0
-    late: Any = None  # what the look has answered
+    times: Any = None  # what looks at a store of this version have answered
+    nouns: Any = ()
 
 
-def probe(url: str, runtime: Runtime, look: Verb) -> Facts:
-    """The facts about a database; of a store of this version also what a look says."""
+def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
+    """The facts about a database; of a store of this version also what two looks say."""
     dsn, known = Dsn(url), migrations()[-1][0]
     facts: dict[str, Any] = {"shown": dsn.shown, "schema_known": known}
     try:
@@ -41,7 +42,7 @@ def probe(url: str, runtime: Runtime, look: Verb) -> Facts:
             facts["server"] = home.prepared["server"].one(connection.execute, {})
             facts["schema"] = version_of(connection)
         if facts["schema"] == known:
-            facts["late"] = readers.read(look)
+            facts |= {"times": readers.read(times), "nouns": readers.read(nouns)}
     except TesseraError as refusal:
         facts["refusal"] = refusal.detail
     finally:

@@ -10,7 +10,7 @@ __all__ = ["Opening", "Reached", "Scalar", "Server", "Session", "Text"]
 class Session(Row, frozen=True):
     """A connection, as the server knows it."""
 
-    lane: str  # never the same for two connections
+    name: str  # never the same for two connections
     version: int
     commits: str  # what `synchronous_commit` is
     standby: int
