@@ -403,10 +403,10 @@ insert into generation values (0);
 
 -- What each connection that runs verbs has committed last, for when the answer of its commit gets lost.
 create table marks (
-  lane text collate "C" not null,
+  writer text collate "C" not null,
   number bigint not null,
   at bigint not null,
-  primary key (lane, number)
+  primary key (writer, number)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 insert into buckets (name, description) values

@@ -15,8 +15,8 @@ log = logging.getLogger("tessera.storage")
 _PAUSE_SECONDS = 0.2
 
 
-def committed(home: Home, lane: str, number: int) -> bool:
-    """Whether the lane's transaction of that number was committed, and is on disk; if not, it never will be.
+def committed(home: Home, writer: str, number: int) -> bool:
+    """Whether a writer's transaction of that number was committed, and is on disk; if not, it never will be.
     Each leaves its number in a mark, so that the mark tells, also after a restart of the database or on a
     standby that took over. Raises `UnknownOutcome` if the database does not say in time.
     """
@@ -25,7 +25,7 @@ def committed(home: Home, lane: str, number: int) -> bool:
         try:
             connection, _ = connect(home.dsn)
             with connection:
-                mark = {"lane": lane, "number": number, "at": home.clock.last}
+                mark = {"writer": writer, "number": number, "at": home.clock.last}
                 found = home.prepared["find_mark"].one(connection.execute, mark)
             if not connection.warnings:
                 return bool(found.value >= 0)

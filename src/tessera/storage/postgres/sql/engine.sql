@@ -1,7 +1,7 @@
 -- name: session
 -- row: Session
 -- Who this connection is for the server, and what a store must know of it.
-select pg_backend_pid() || ':' || (extract(epoch from backend_start) * 1000000)::bigint as lane,
+select pg_backend_pid() || ':' || (extract(epoch from backend_start) * 1000000)::bigint as name,
   current_setting('server_version_num')::bigint as version, current_setting('synchronous_commit') as commits,
   pg_is_in_recovery()::int::bigint as standby
 from pg_stat_activity where pid = pg_backend_pid();
@@ -67,8 +67,8 @@ update generation set generation = generation + 1;
 -- Proof that the transaction was committed, if its answer gets lost, in place of the one before. A commit, unlike a
 -- statement, has no time limit, and it does not wait for the disk: what follows it does (see `reach_disk`), when
 -- nobody's turn is held up by that.
-with gone as (delete from marks where lane = :lane and number = :number - 1)
-insert into marks (lane, number, at) values (:lane, :number, :at)
+with gone as (delete from marks where writer = :writer and number = :number - 1)
+insert into marks (writer, number, at) values (:writer, :number, :at)
 returning set_config('statement_timeout', '0', true) || set_config('synchronous_commit', 'off', true) as value;
 
 -- name: reach_disk
@@ -86,14 +86,14 @@ select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
 
 -- name: find_mark
 -- row: Scalar
--- When a lane has left its mark; less than zero if it has not. It never will then, for a mark now stands in its place.
--- Waits for a transaction of the lane that has not ended.
-insert into marks (lane, number, at) values (:lane, :number, - :at) on conflict (lane, number) do update set at = marks.at
+-- When a writer has left its mark; less than zero if it has not. It never will then, for a mark now stands in its place.
+-- Waits for a transaction of the writer that has not ended.
+insert into marks (writer, number, at) values (:writer, :number, - :at) on conflict (writer, number) do update set at = marks.at
 returning at as value;
 
 -- name: remove_marks
--- A lane that is closed in order leaves nothing behind.
-delete from marks where lane = :lane;
+-- a writer that is closed in order leaves nothing behind.
+delete from marks where writer = :writer;
 
 -- name: sweep_marks
 -- Nor, after a day, does one that was not.
@@ -145,3 +145,12 @@ rollback;
 -- name: begin_snapshot
 -- From here on one state of the store, and nothing to write.
 begin isolation level repeatable read, read only;
+
+-- name: server
+-- row: Server
+-- What a diagnosis wants to know of a server, and of who else is on it.
+select current_setting('server_version') as version, (current_setting('fsync') = 'on')::int::bigint as syncs,
+  current_setting('max_connections')::bigint as connections_max,
+  (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+  (select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid()) as oldest_seconds;
