@@ -84,7 +84,9 @@ def test_both_engines_have_the_same_versions_and_columns(dsn: str) -> None:
     assert ours.pop("count_slots") == ["queue", "slot", *theirs["counts"][1:]]
     assert ours.pop("meta") == [*theirs.pop("meta"), "words"]
     nodes, words = {"generation", "marks"}, {"nouns_words", "reflexes_words", "reflexes_parts"}
-    assert ours.keys() - theirs.keys() == nodes | words  # how nodes agree, and what other rows are searched by
+    assert (
+        ours.keys() - theirs.keys() == nodes | words
+    )  # how nodes agree, and what other rows are searched by
     assert {table: ours[table] for table in theirs} == theirs
 
 
