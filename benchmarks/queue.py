@@ -51,7 +51,10 @@ def fill(path: Path, tasks: int) -> None:
     for lane in range(1, 4):
         execute("insert into lanes values (?, 1, ?, 0)", (lane, f"k{lane}"))
     execute(ADD, (tasks, writer.clock.instant() - 2 * tasks))
-    execute("insert into briefs select serial, ?, ? from tasks", (briefs.digest(plain.BRIEF), plain.BRIEF))
+    execute(
+        "insert into briefs (serial, sha256, brief) select serial, ?, ? from tasks",
+        (briefs.digest(plain.BRIEF), plain.BRIEF),
+    )
     execute("update counts set ready = ?", (tasks,))
     execute("commit")
     execute("pragma wal_checkpoint(truncate)").fetchall()

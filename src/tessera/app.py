@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
-from tessera import diagnosis, models, upkeep
+from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
@@ -19,7 +19,7 @@ from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
-from tessera.rules import waits
+from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
@@ -53,11 +53,12 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
 
 def serve(
     *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
-    runtime: Runtime | None = None, **given: Any,
+    runtime: Runtime | None = None, beside: Iterable[Callable[[], Iterable[Any]]] = (), **given: Any,
 ) -> None:  # fmt: skip
     """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
     from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
-    and its key. Refuses wrong settings with `invalid_request`.
+    and its key. Each of `beside` gives the `Gauge`s of something that runs beside the service. Refuses wrong
+    settings with `invalid_request`.
     """
     from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
 
@@ -65,7 +66,7 @@ def serve(
     real = runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
     opens = _opens_on_loop(settings.store, real)
-    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure)
+    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure, beside=beside)
 
 
 def restore(
@@ -165,7 +166,7 @@ class DirectDoor:
         """
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
-        asked: Model = models.decode(ask, row.ask)
+        asked: Model = tracing.of_tasks(models.decode(ask, row.ask), traces.current())
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         wait_us = int(waits.seconds(asked) * SECOND_US)

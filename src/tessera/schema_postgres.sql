@@ -113,7 +113,8 @@ create index leases_claimed_under on leases (claim_key) where claim_key is not n
 create table briefs (
   serial bigint primary key,
   sha256 text collate "C" not null,
-  brief text not null
+  brief text not null,
+  traceparent text
 );
 
 create table task_deps (
