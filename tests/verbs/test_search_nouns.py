@@ -135,6 +135,15 @@ def test_all_words_before_any_before_beginnings(bench: Bench) -> None:
     assert refs(bench.store, "redact") == ["s/long"]
 
 
+def test_a_sentence_without_spaces(bench: Bench) -> None:
+    """A question in a script without spaces finds what shares some of it, and says how much."""
+    bench.store.put_record("s", "a", {"title": "数据库", "body": "数据库服务器的重新启动步骤"})
+    bench.store.put_record("s", "b", {"title": "食堂", "body": "今天的菜单"})
+    [found] = bench.store.search_nouns("怎样重新启动数据库")
+    assert found.ref == "s/a"
+    assert 0.5 <= found.score < 1
+
+
 def test_a_title_counts_more_than_a_line(bench: Bench) -> None:
     """Of two that have the word, the one that is called so comes first."""
     bench.store.put_record("s", "a", {"title": "Something else", "body": "about lanterns, among others"})
