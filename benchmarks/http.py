@@ -50,11 +50,12 @@ class Served:
 
 
 @contextmanager
-def served(path: Path) -> Iterator[Served]:
-    """A service on a store."""
+def served(path: Path, *program: str) -> Iterator[Served]:
+    """A service on a store: of the command line, or of another program that takes its words."""
     with tessera.open(str(path)) as store:
         key = store.issue_key(scopes=["admin"]).key
-    command = [sys.executable, "-m", "tessera.cli.main", "serve", "--store", str(path), "--port", "0"]
+    words = program or ("-m", "tessera.cli.main")
+    command = [sys.executable, *words, "serve", "--store", str(path), "--port", "0"]
     with path.with_suffix(".log").open("w") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:
@@ -75,10 +76,13 @@ class Loaded:
     p99_ms: float
 
 
-def wrk(service: Served, connections: int = CONNECTIONS, **env: str) -> subprocess.Popen[str]:
+def wrk(
+    service: Served, connections: int = CONNECTIONS, seconds: int = SECONDS, **env: str
+) -> subprocess.Popen[str]:
     """The load, running."""
     given = {**os.environ, "TESSERA_KEY": service.key, "OUTPUT": plain.OUTPUT, **env}
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "-s", str(SCRIPT), service.url]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+    command += ["-s", str(SCRIPT), service.url]
     return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True)
 
 

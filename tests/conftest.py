@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 import tessera
 from tessera.testing import World, temporary_store
+from tessera.testing_postgres import Server, database
 
 
 @pytest.fixture
@@ -21,3 +23,20 @@ def store(world: World) -> Iterator[tessera.Tessera]:
     """A new store on the world's clock."""
     with temporary_store(world) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The DSN of a real PostgreSQL: that of TESSERA_TEST_DSN, else one started for this process."""
+    if given := os.environ.get("TESSERA_TEST_DSN"):
+        yield given
+        return
+    with Server() as server:
+        yield server.dsn
+
+
+@pytest.fixture
+def dsn(postgres: str) -> Iterator[str]:
+    """The DSN of an empty database of the test's own."""
+    with database(postgres) as dsn:
+        yield dsn

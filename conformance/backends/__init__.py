@@ -11,10 +11,13 @@ BACKENDS = {
     "store": "conformance.backends.store:StoreBackend",
     "loop": "conformance.backends.store:LoopBackend",
     "http": "conformance.backends.http:backend",
+    "postgres": "conformance.backends.postgres:PostgresBackend",
+    "http-postgres": "conformance.backends.postgres:ServedPostgresBackend",
     "empty": "conformance.backends.empty:EmptyBackend",
 }
 
-SERVICES = {"http", "empty"}  # those that answer over HTTP; the empty one does so with nothing
+# Those that answer over HTTP; the empty one does so with nothing.
+SERVICES = {"http", "http-postgres", "empty"}
 
 
 def name() -> str:

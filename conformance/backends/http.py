@@ -38,13 +38,17 @@ class HttpBackend(ServiceBackend):
     def __init__(self) -> None:
         self._home = tempfile.TemporaryDirectory(prefix="tessera-conformance-")
         self._folder = Path(self._home.name)
-        self._store = self._folder / "tessera.db"
         self._clock = Clock(self._folder / "clock")
         self.log = self._folder / "log"
-        with tessera.open(str(self._store)) as owner:
+        with tessera.open(self.store) as owner:
             approval = owner.issue_approval(**EVERYTHING).approval
             self.key = owner.issue_key(name="suite", approval=approval, **EVERYTHING).key
         self._start()
+
+    @property
+    def store(self) -> str:
+        """What is served."""
+        return str(self._folder / "tessera.db")
 
     def pass_seconds(self, seconds: float) -> None:
         self._clock.push(seconds)
@@ -66,7 +70,7 @@ class HttpBackend(ServiceBackend):
             sys.executable,
             "-m",
             "conformance.backends.served",
-            str(self._store),
+            self.store,
             str(self._folder / "clock"),
         ]
         env = {name: value for name, value in os.environ.items() if not name.startswith("TESSERA_")}

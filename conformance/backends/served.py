@@ -39,7 +39,7 @@ class Clock:
 def main(store: str, clock: str) -> None:
     """Serve on a free port of the loopback until SIGTERM; the first line says where."""
     pushed, real = Clock(Path(clock)), real_runtime()
-    runtime = replace(real, now_us=lambda: real.now_us() + pushed.ahead_us)
+    runtime = replace(real, now_us=lambda: real.now_us() + pushed.ahead_us, scripted=True)
 
     def say(url: str) -> None:
         sys.stdout.write(f"{url}\n")

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import Any, BinaryIO
 
-from tessera import diagnosis, models, upkeep
+from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
-from tessera.library.upkeep import Tell, quietly
+from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
-from tessera.rules import waits
+from tessera.names import HOW_TO_GET_POSTGRES
+from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
-from tessera.storage.port import Engine, Verb
+from tessera.storage.moving.tables import Source, Target
+from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
 DEFAULT_STORE = "tessera.db"
@@ -30,8 +35,8 @@ WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
 def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
-    """Open a store: a path, `sqlite:///path`, or the `http://` or `https://` URL of a running service; by
-    default what TESSERA_STORE names, else `./tessera.db`.
+    """Open a store: a path, `sqlite:///path`, `postgresql://…`, or the `http://` or `https://` URL of a
+    running service; by default what TESSERA_STORE names, else `./tessera.db`.
 
     With `key`, a bearer secret, the store is its holder's to see. Without one, a file is its owner's, and a
     service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
@@ -42,29 +47,26 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
-    path, runtime = _path(url), runtime or real_runtime()
-    engine = DirectEngine(path, runtime)
-    store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    store = Tessera(_door(url, runtime or real_runtime()))
     return store if key is None else store.as_key(key)
 
 
 def serve(
     *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
-    runtime: Runtime | None = None, **given: Any,
+    runtime: Runtime | None = None, beside: Iterable[Callable[[], Iterable[Any]]] = (), **given: Any,
 ) -> None:  # fmt: skip
     """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
     from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
-    and its key. Refuses wrong settings with `invalid_request`.
+    and its key. Each of `beside` gives the `Gauge`s of something that runs beside the service. Refuses wrong
+    settings with `invalid_request`.
     """
     from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
-    from tessera.storage.loop import LoopEngine
 
     settings = from_environ(os.environ, **given)
-    path, real = _path(settings.store), runtime or real_runtime()
+    real = runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
-    lifecycle.serve(
-        lambda loop: LoopEngine(path, real, loop), settings, real, started, tls=files, insecure=insecure
-    )
+    opens = _opens_on_loop(settings.store, real)
+    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure, beside=beside)
 
 
 def restore(
@@ -80,6 +82,49 @@ def restore(
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
+def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+    """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
+    its leases end, and every token, event number and result number from here on is above all that were handed
+    out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
+    with `unavailable`.
+    """
+    existing(url)
+    if is_service(_url(url)):
+        raise InvalidRequest("this is done on the store's own machine: name its file or database")
+    runtime = runtime or real_runtime()
+    if is_database(_url(url)):
+        _needs_psycopg()
+        from tessera.storage.postgres.alone import alone
+
+        alone(_url(url), runtime)
+    door = _door(_url(url), runtime)
+    try:
+        return door.keeper().new_epoch()
+    finally:
+        door.close()
+
+
+def migrate_store(
+    source: str, target: str, *, unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None
+) -> models.Moved:
+    """Move a whole store from one URL to another, SQLite to PostgreSQL or back: every row, number and receipt
+    stays what it was. Nobody may use either of them meanwhile. What was cut off goes on where it stopped when
+    it is called again. Both sides are compared and the new store verified before anybody can open it; the old
+    one is left as it is. Refuses a target that holds something, with `invalid_request`, and a store that is
+    in use, or (unless `unsound`) has something wrong in it, with `unavailable`.
+    """
+    from tessera import transfer
+    from tessera.storage.backup import refusals
+
+    runtime = runtime or real_runtime()
+    with refusals(), ExitStack() as both:
+        comes_from = _source(source, runtime)
+        both.callback(comes_from.close)
+        goes_to = _target(target, runtime)
+        both.callback(goes_to.close)
+        return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
+
+
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
     return diagnosis.doctor(_file(url), runtime or real_runtime())
@@ -90,16 +135,24 @@ def is_service(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
+def is_database(url: str) -> bool:
+    """Whether a store's URL names a PostgreSQL database, which other processes may use at the same time."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
 def existing(url: str | None = None) -> None:
-    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none."""
-    upkeep.existing(_file(url))
+    """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
+    database is there before any store is in it.
+    """
+    if not is_database(_url(url)):
+        upkeep.existing(_file(url))
 
 
 class DirectDoor:
     """The store in this process, for its owner or for the holder of a key."""
 
     def __init__(
-        self, engine: Engine, runtime: Runtime, keeper: upkeep.Keeper | None = None,
+        self, engine: Engine, runtime: Runtime, keeper: Keeper | None = None,
         secret_sha256: str | None = None,
     ) -> None:  # fmt: skip
         self._engine = engine
@@ -113,7 +166,7 @@ class DirectDoor:
         """
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
-        asked: Model = models.decode(ask, row.ask)
+        asked: Model = tracing.of_tasks(models.decode(ask, row.ask), traces.current())
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         wait_us = int(waits.seconds(asked) * SECOND_US)
@@ -133,7 +186,7 @@ class DirectDoor:
         """The same store for the holder of a key."""
         return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
 
-    def keeper(self) -> upkeep.Keeper:
+    def keeper(self) -> Keeper:
         """Who looks after the store as a whole, for its owner."""
         if self._secret_sha256 is not None:
             raise ScopeDenied("only the store's owner may do this, on the store's machine")
@@ -155,6 +208,61 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _door(url: str, runtime: Runtime) -> DirectDoor:
+    if is_database(url):
+        return _database_door(url, runtime)
+    path = _path(url)
+    engine = DirectEngine(path, runtime)
+    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime))
+
+
+def _database_door(url: str, runtime: Runtime) -> DirectDoor:
+    _needs_psycopg()
+    from tessera.storage.postgres.engine import PostgresEngine
+
+    engine = PostgresEngine(url, runtime)
+    return DirectDoor(engine, runtime, upkeep.DatabaseKeeper(engine))
+
+
+def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEventLoop], EngineOnLoop]:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.postgres.engine import PostgresLoopEngine
+
+        return lambda loop: PostgresLoopEngine(url, runtime, loop)
+    from tessera.storage.loop import LoopEngine
+
+    path = _path(url)
+    return lambda loop: LoopEngine(path, runtime, loop)
+
+
+def _source(url: str, runtime: Runtime) -> Source:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresSource
+
+        return PostgresSource(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteSource
+
+    return SqliteSource(upkeep.existing(_file(url)), runtime)
+
+
+def _target(url: str, runtime: Runtime) -> Target:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresTarget
+
+        return PostgresTarget(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteTarget
+
+    return SqliteTarget(_file(url), runtime)
+
+
+def _needs_psycopg() -> None:
+    if find_spec("psycopg") is None:
+        raise InvalidRequest(f"a store on PostgreSQL needs psycopg: {HOW_TO_GET_POSTGRES}")
+
+
 def _url(given: str | None) -> str:
     return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
@@ -163,6 +271,10 @@ def _file(url: str | None) -> str:
     """The path of a store on this machine, for what is done to its file."""
     if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
+    if is_database(_url(url)):
+        raise InvalidRequest(
+            "this is done to a file: for a database use PostgreSQL's own pg_dump, pg_restore"
+        )
     return _path(_url(url))
 
 
@@ -175,5 +287,6 @@ def _path(url: str) -> str:
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
     raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path or http://host"
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
+        "postgresql://host/database or http://host"
     )

@@ -7,6 +7,8 @@ from typing import Final
 
 VERSION: Final = "0.2.0"
 HOW_TO_GET_MCP: Final = "pip install 'tessera-swarm[mcp]', in a clone pip install '.[mcp]'"
+HOW_TO_GET_OTEL: Final = "pip install 'tessera-swarm[otel]', in a clone pip install '.[otel]'"
+HOW_TO_GET_POSTGRES: Final = "pip install 'tessera-swarm[postgres]', in a clone pip install '.[postgres]'"
 
 # `$` alone lets a trailing newline through in Python; the look-ahead closes that, in JavaScript too.
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
@@ -19,6 +21,7 @@ KEY_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,255}$(?!\n)"
 SHA256_PATTERN: Final = r"^[0-9a-f]{64}$(?!\n)"
 MEDIA_TYPE_PATTERN: Final = r"^[A-Za-z0-9][\x21\x23-\x2e\x30-\x39\x41-\x7e]{0,99}/[\x20-\x7e]{1,150}$(?!\n)"
 IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,255}$(?!\n)"
+ENTITY_PATTERN: Final = r"^(?:0|[1-9][0-9]{0,17})(?:\.(?:0|[1-9][0-9]{0,17})){2}$(?!\n)"
 TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
 
 # What a person is told who did not keep to a pattern.
@@ -31,6 +34,7 @@ FORMS: Final = {
     MEDIA_TYPE_PATTERN: "a media type such as text/plain",
     IDEMPOTENCY_KEY_PATTERN: "an idempotency key: 1 to 255 visible ASCII characters",
     TRACEPARENT_PATTERN: "a W3C traceparent",
+    ENTITY_PATTERN: "a topic's or account's id: three numbers with dots, such as 0.0.1002",
 }
 
 ALL: Final = "*"  # in a grant: every queue, every kind
@@ -54,3 +58,4 @@ EVENT_TYPES: Final = (
     "queue_resumed", "approval_issued", "store_restored",
 )  # fmt: skip
 EVENT_NUMBER: Final = {name: number for number, name in enumerate(EVENT_TYPES)}
+ENDING_EVENTS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # those that may end a task

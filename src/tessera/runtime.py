@@ -4,16 +4,19 @@ source.
 
 from __future__ import annotations
 
-import calendar
 import os
 import random
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from tessera.limits import SECOND_US
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Runtime:
     token: Callable[[], str]  # a fresh bearer secret of 32 random bytes
     new_id: Callable[[str], str]  # prefix -> an id that sorts by creation
     reach: Callable[[str], None]  # a named crash point; nothing in production
+    scripted: bool = False  # whether now_us counts also for a store that has a clock of its own
 
 
 def real_runtime() -> Runtime:
@@ -56,9 +60,8 @@ def rfc3339_or_none(instant_us: int | None) -> str | None:
 
 
 def instant_us(stamp: str) -> int:
-    """The instant that such a string shows, in microseconds since 1970."""
-    whole, micros = stamp.rstrip("Z").split(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * SECOND_US + int(micros)
+    """The instant that such a string shows, in microseconds since 1970. Raises ValueError for no such day."""
+    return (datetime.fromisoformat(stamp) - _EPOCH) // _MICROSECOND
 
 
 @lru_cache(maxsize=4_096)

@@ -106,11 +106,13 @@ create table leases (
 create index leases_expiring on leases (queue, expires_at);
 create index leases_claimed_under on leases (claim_key) where claim_key is not null;
 
--- Apart from the hot row. The hash is checked before a brief is handed out.
+-- Apart from the hot row. The hash is checked before a brief is handed out. `traceparent` is the W3C trace context that
+-- the task was enqueued in.
 create table briefs (
   serial integer primary key references tasks,
   sha256 text not null,
-  brief text not null
+  brief text not null,
+  traceparent text
 ) strict;
 
 create table task_deps (
@@ -286,6 +288,28 @@ create table feed_items (
   payload text not null,
   published_at integer not null,
   primary key (feed, cursor)
+) strict, without rowid;
+
+-- The ordered log of lite claims: how far the store knows each topic, and the messages of those that it keeps itself.
+-- Consensus times are nanoseconds since 1970; none is given twice, whatever the topic.
+create table topics (
+  topic integer primary key,
+  topic_id text not null unique,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  running_hash blob not null
+) strict;
+
+create index topics_latest on topics (consensus_ns);
+
+create table topic_messages (
+  topic integer not null references topics,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  payer text not null,
+  message blob not null,
+  running_hash blob not null,
+  primary key (topic, sequence_number)
 ) strict, without rowid;
 
 -- What search_nouns finds: the latest version of every record (in_bucket 0) and object (1), with its title and as much

@@ -42,6 +42,7 @@ class Row(Struct, frozen=True):
     method: str = "POST"
     status: int = 200
     header: str | None = None  # a field of the ask that travels as this header
+    needs_header: bool = False  # the verb refuses to go without it
     waits: bool = False  # an empty answer may be waited out
     body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
     answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
@@ -66,7 +67,7 @@ class Row(Struct, frozen=True):
 
     def run(self) -> Guarded:
         """The verb behind the check of its caller's key."""
-        return Guarded(self.verb, self.many)
+        return Guarded(self.verb, self.many, patient=self.waits)
 
 
 _IDEMPOTENCY = "idempotency_key"
@@ -105,7 +106,7 @@ _ROWS: tuple[Row, ...] = (
     Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool="core"),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
-        tool="core", many=submits,
+        needs_header=True, tool="core", many=submits,
     ),
     Row(
         submit_batch, models.SubmitBatch, models.Submitted, "/v1/tasks/submit-batch", _HOLDER, "submit-batch",

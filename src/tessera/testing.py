@@ -63,6 +63,7 @@ class World:
             token=lambda: f"secret-{next(self._numbers):08d}",
             new_id=lambda prefix: f"{prefix}{next(self._numbers):08d}",
             reach=self.reached.append,
+            scripted=True,
         )
 
 

@@ -8,7 +8,9 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FILES = [*HERE.glob("test_*.py"), *(HERE.parent / "service").glob("test_*.py")]
+FILES = [
+    path for folder in ("cases", "service", "chaos") for path in (HERE.parent / folder).glob("test_*.py")
+]
 PAGE = HERE.parents[1] / "docs" / "cases.md"
 
 
@@ -26,7 +28,7 @@ def by_row() -> dict[str, dict[str, str]]:
 
 def rows() -> list[tuple[str, set[str]]]:
     """Each row of the page: its name, and the files it names."""
-    link = r"\[test_\w+\.py\]\(\.\./tests/(?:cases|service)/test_\w+\.py\)"
+    link = r"\[test_\w+\.py\]\(\.\./tests/(?:cases|service|chaos)/test_\w+\.py\)"
     lines = re.findall(
         rf"^\| ([A-Z]\d\d) \| .+? \| ({link}(?:, {link})*) \| .*\|$",
         PAGE.read_text(encoding="utf-8"),
@@ -53,4 +55,4 @@ def test_every_test_says_which_row_it_is() -> None:
 def test_no_line_of_the_tables_is_left_out() -> None:
     """Every line that looks like a row is read as one: a typing error hides none."""
     looks_like = re.findall(r"^\| [A-Z]\d+ ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(looks_like) == len(rows()) == 109
+    assert len(looks_like) == len(rows()) == 121

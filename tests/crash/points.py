@@ -8,7 +8,7 @@ from pathlib import Path
 import tessera
 
 SOURCE = Path(tessera.__file__).parent
-ROOMS = ("messages", "wake")
+ROOMS = ("lite", "messages", "wake")
 
 
 def named_in(folder: Path = SOURCE) -> set[str]:

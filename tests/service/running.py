@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,7 +141,9 @@ def reply_on(bare: socket.socket) -> Reply:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, port: int = 0, **env: str) -> Iterator[Running]:
+def serving(
+    folder: Path, *options: str, port: int = 0, program: Sequence[str] = SERVE, **env: str
+) -> Iterator[Running]:
     """A service on the store of a folder, ended hard if the test has not ended it."""
     store, log = folder / "store.db", folder / "log"
     with tessera.open(str(store)) as opened:
@@ -150,7 +152,7 @@ def serving(folder: Path, *options: str, port: int = 0, **env: str) -> Iterator[
         ).key
     with log.open("a") as file:
         process = subprocess.Popen(
-            [*SERVE, "--store", str(store), "--port", str(port), *options], stdout=subprocess.PIPE,
+            [*program, "--store", str(store), "--port", str(port), *options], stdout=subprocess.PIPE,
             stderr=file, text=True, env={**os.environ, **env},
         )  # fmt: skip
     try:

@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from tessera.storage import catalogue
+from tessera.storage.catalogue import Dialect
 from tessera.storage.prepared import prepare
 from tessera.storage.sqlite import Writer
 from tessera.testing import World
@@ -106,12 +107,13 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
 def test_a_dialect_replaces_by_name(tmp_path: Path) -> None:
     """A dialect's folder replaces a statement by its name, and one that replaces nothing refuses to load."""
     (tmp_path / "other").mkdir()
+    other = Dialect("other", "$", (("cross join", "join"),))
     (tmp_path / "a.sql").write_text("-- name: x\n-- One.\nselect :b, :a, :b;\n")
     (tmp_path / "other" / "a.sql").write_text("-- name: x\n-- Two.\nselect :a;\n")
     assert catalogue.load(tmp_path)["x"].text == "select ?1, ?2, ?1"
     assert catalogue.load(tmp_path)["x"].bind({"a": 1, "b": 2}) == (2, 1)
-    assert catalogue.load(tmp_path, "other")["x"].params == ("a",)
+    assert catalogue.load(tmp_path, other)["x"].params == ("a",)
     (tmp_path / "other" / "b.sql").write_text("-- name: y\n-- Three.\nselect 1;\n")
 
     with pytest.raises(ValueError, match=r"other replaces statements that do not exist: \['y'\]"):
-        catalogue.load(tmp_path, "other")
+        catalogue.load(tmp_path, other)

@@ -13,11 +13,13 @@ import pytest
 
 import tessera
 from tessera.errors import TesseraError, Unavailable
+from tessera.limits import CLAIMS_PER_TURN_MAX
 from tessera.models import AskCounts, Claim, DefineQueue, Raw, TaskSpec
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime, real_runtime
 from tessera.storage import wal
 from tessera.storage.loop import SPLIT_VERBS_MIN, LoopEngine
+from tessera.surface import SURFACE
 from tessera.testing import World
 from tessera.verbs import looks
 from tessera.verbs.claim import claim
@@ -66,6 +68,35 @@ def test_verbs_of_a_turn_share_a_commit(tmp_path: Path, world: World) -> None:
         assert world.reached.count("commit.synced") == syncs + 3
 
     play(tmp_path, world.runtime(), scene)
+
+
+def test_claims_go_last(tmp_path: Path, world: World) -> None:
+    """Of one turn, whatever is no claim runs before the claims and is answered before them, though it came
+    after; and no turn runs more than a few claims, so that what comes meanwhile goes before the rest.
+    """
+    run = SURFACE["claim"].run()
+
+    async def scene(engine: LoopEngine) -> list[str]:
+        await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(100)))
+        order: list[str] = []
+
+        def ask(name: str, *verb: Any) -> asyncio.Future[Any]:
+            future = engine.submit(*verb)
+            future.add_done_callback(lambda _: order.append(name))
+            return future
+
+        asks = [ask("claim", run, OWNER, Claim(queue="q", worker="w")) for _ in range(100)]
+        asks.append(ask("early", enqueue, OWNER, SPEC))
+        await asyncio.sleep(0)  # one turn
+        asks.append(ask("late", enqueue, OWNER, SPEC))
+        leases = await asyncio.gather(*asks)
+        assert len({lease.task_id for lease in leases[:100]}) == 100
+        return order
+
+    order = play(tmp_path, world.runtime(), scene)
+
+    assert order[0] == "early"
+    assert order.index("late") < 1 + 3 * CLAIMS_PER_TURN_MAX
 
 
 def test_no_answer_before_the_sync(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,14 @@ socket and no thread, and between two of its steps nobody waits for it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from tessera.limits import OUTSIDE_AT_ONCE
 from tessera.rules.grants import Caller
 from tessera.storage.port import Engine, Verb
 
@@ -31,14 +34,20 @@ class Look(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """Compute something that would hold up an event loop."""
+    """Compute something that would hold up an event loop; `outside` if it may wait some seconds for somebody
+    outside of this machine.
+    """
 
     compute: Callable[[], Any]
+    outside: bool = False
 
 
 class Take(Struct, frozen=True):
     """Take the body's next bytes, as many as come; none means its end."""
 
+
+# Of their own, so that whoever waits for a network holds up no look; threads start when needed.
+_OUTSIDE = ThreadPoolExecutor(OUTSIDE_AT_ONCE, thread_name_prefix="tessera-outside")
 
 Answer = TypeVar("Answer")
 Act = Generator[Run | Look | Work | Take, Any, Answer]
@@ -93,7 +102,11 @@ async def carry_out_on_loop(
             return engine.submit(step.verb, caller, step.ask)
         if isinstance(step, Look):
             return engine.read(step.verb, caller, step.ask)
-        return engine.compute(step.compute) if isinstance(step, Work) else take()
+        if isinstance(step, Take):
+            return take()
+        if step.outside:
+            return asyncio.get_running_loop().run_in_executor(_OUTSIDE, step.compute)
+        return engine.compute(step.compute)
 
     try:
         step = next(act)

@@ -51,12 +51,15 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Serving": {
         "serve": ("serve", "Serve the store over HTTP."),
+        "openapi": ("openapi", "Print the description of the HTTP interface."),
         "mcp": ("mcp", "Give an agent the tools of a worker, over MCP."),
     },
     "Upkeep": {
         "verify": ("upkeep", "Compute again what the store claims about itself."),
         "backup": ("upkeep", "Copy the store to a file, as of one instant, while others work."),
         "restore": ("upkeep", "Make the store of a backup."),
+        "new-epoch": ("upkeep", "Let nothing count that was handed out before."),
+        "migrate-store": ("moving", "Move the whole store between SQLite and PostgreSQL."),
         "doctor": ("upkeep", "Say what is wrong with the store, in plain words."),
     },
     "Messages": {

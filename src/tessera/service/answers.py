@@ -21,7 +21,7 @@ NO_STORE: Final = (b"cache-control", b"no-store")
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
 _encode = msgspec.json.Encoder().encode
-_BEFORE: Final = (models.EnqueuedBefore, models.KnownJob)  # nothing new was made
+BEFORE: Final = (models.EnqueuedBefore, models.KnownJob)  # nothing new was made
 
 
 class Words(Protocol):
@@ -64,13 +64,18 @@ def answered(row: Row, answer: Any) -> Answer:
     """A verb's answer. A claim that found nothing is no content, and says when to come back."""
     if isinstance(answer, models.Empty):
         return Answer(HTTPStatus.NO_CONTENT, [NO_STORE, _retry_after(answer.retry_after_seconds)])
-    status = HTTPStatus.OK if isinstance(answer, _BEFORE) else row.status
+    status = HTTPStatus.OK if isinstance(answer, BEFORE) else row.status
     return Answer(status, [JSON, NO_STORE, NOSNIFF], _encode(answer))
 
 
-def document(value: object) -> Answer:
-    """Something small of the service's own."""
-    return Answer(HTTPStatus.OK, [JSON, NO_STORE, NOSNIFF], _encode(value))
+def document(body: bytes) -> Answer:
+    """A JSON document of the service's own."""
+    return Answer(HTTPStatus.OK, [JSON, NO_STORE, NOSNIFF], body)
+
+
+def text(media_type: str, body: bytes) -> Answer:
+    """Text in a form of its own."""
+    return Answer(HTTPStatus.OK, [(b"content-type", media_type.encode()), NO_STORE, NOSNIFF], body)
 
 
 def refused(refusal: TesseraError) -> Answer:

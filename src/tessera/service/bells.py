@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from tessera.names import ENDING_EVENTS
 from tessera.storage.port import News
 
 LOG: Final = "log"
 FEEDS: Final = "feeds"
-_ENDS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # events that may end a task
 _FOREIGN_SECONDS: Final = (
     1.0  # how often a waiter looks though no bell rang: another process may have written
 )
@@ -51,7 +51,7 @@ class Bells:
         if news.events:
             self._ring(LOG)
         for type_, task_id in news.events:
-            if type_ in _ENDS and task_id is not None:
+            if type_ in ENDING_EVENTS and task_id is not None:
                 self._ring(task_bell(task_id))
             elif type_ == "feed_published":
                 self._ring(FEEDS)

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any
 
-from tessera.errors import Unavailable
-from tessera.limits import CLAIMS_AT_ONCE, LINES_PER_TICK, WAITERS_TICK_SECONDS
+from tessera.errors import RateLimited, Unavailable
+from tessera.limits import LINES_PER_TICK, TRIES_PER_LINE_MAX, WAITERS_TICK_SECONDS
 from tessera.models import Claim, Empty
 from tessera.rules import grants
 from tessera.rules.grants import Caller
@@ -124,7 +124,7 @@ class Room:
 
     def _offer(self, line: Line) -> None:
         """Let the first of a line try, unless enough of it are trying."""
-        if self._trying[line] >= CLAIMS_AT_ONCE:
+        if self._trying[line] >= TRIES_PER_LINE_MAX:
             return
         for waiter in self._lines.get(line, ()):
             if not waiter.trying and not waiter.answer.done():
@@ -155,7 +155,7 @@ class Room:
         self._trying[line] -= 1
         if not self._trying[line]:
             del self._trying[line]
-        if isinstance(answer, Empty | Unavailable) and not waiter.over:
+        if isinstance(answer, Empty | RateLimited | Unavailable) and not waiter.over:
             return  # not now
         if waiter.answer.done():
             self._give_back(waiter.caller, waiter.ask, answer)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tessera.errors import TesseraError
-from tessera.limits import CLAIMS_AT_ONCE, SECOND_US
+from tessera.limits import SECOND_US
 from tessera.models import (
     AskTask,
     Claim,
@@ -28,6 +28,7 @@ from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service.bells import FEEDS, Bells, rung, task_bell
 from tessera.service.gate import Gate
+from tessera.service.metrics import Metrics
 from tessera.service.requests import Gone, Receive
 from tessera.service.routes import Target
 from tessera.service.waiting import Room
@@ -41,12 +42,15 @@ log = logging.getLogger("tessera.service")
 class Waits:
     """The claims and looks of the service, waiting or not."""
 
-    def __init__(self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells) -> None:
+    def __init__(
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells, metrics: Metrics
+    ) -> None:
         self._engine = engine
+        self._metrics = metrics
         self._runtime = runtime
         self._bells = bells
-        self._gate = Gate(
-            runtime, CLAIMS_AT_ONCE, settings.max_pending_claims, settings.claim_deadline_seconds,
+        self.gate = Gate(
+            runtime, engine.meter, settings.max_pending_claims, settings.claim_deadline_seconds,
             settings.claims_per_minute,
         )  # fmt: skip
         self._release = SURFACE["release"].run()
@@ -57,7 +61,7 @@ class Waits:
     def stop(self) -> None:
         """Claim nothing any more, and send away who waits."""
         self._stopping = True
-        self._gate.stop()
+        self.gate.stop()
         for room in self._rooms.values():
             room.stop()
 
@@ -70,21 +74,14 @@ class Waits:
         self, target: Target, caller: Caller, ask: Claim, receive: Receive, gone: Callable[[], bool]
     ) -> Any:
         """A claim's answer, after its turn and as long a wait as it asks for."""
-        self._gate.count(caller.key_id)
+        self.gate.count(caller.key_id)
         room = self._room(target)
         mark = room.mark(ask)
-        claims = ask.limit if isinstance(ask, ClaimBatch) else 1
-        await self._gate.enter(claims)
-        try:
-            if gone():
-                raise Gone
-            answer = await self._engine.submit(target.run, caller, ask)
-        finally:
-            self._gate.leave(claims)
+        answer = await self._try(target, gone, False, caller, ask)
         if isinstance(answer, Empty):
             if not ask.wait_seconds:
                 return answer
-            async with self._gate.parked():
+            async with self.gate.waiting():
                 answer = await until_gone(room.wait(caller, ask, mark), receive)
         if gone():
             self._give_back(caller, ask, answer)
@@ -95,8 +92,25 @@ class Waits:
         """A look's answer. A task may be waited for until it has ended, a feed until it has more."""
         if not isinstance(ask, AskTask | PollFeed) or not ask.wait:
             return await self._engine.read(target.run, caller, ask)
-        async with self._gate.parked():
+        async with self.gate.waiting():
             return await until_gone(self._enough(target, caller, ask), receive)
+
+    async def _try(
+        self, target: Target, gone: Callable[[], bool], parked: bool, caller: Caller, ask: Claim
+    ) -> Any:
+        """The claim verb's answer, after the claim's turn at the gate."""
+        turn = await self.gate.enter(
+            caller.key_id, ask.limit if isinstance(ask, ClaimBatch) else 1, parked=parked
+        )
+        got = False
+        try:
+            if gone():
+                raise Gone
+            answer = await self._engine.submit(target.run, caller, ask)
+            got = not isinstance(answer, Empty)
+            return answer
+        finally:
+            self._metrics.took(target.row.name, self.gate.leave(turn, got=got))
 
     async def _enough(self, target: Target, caller: Caller, ask: AskTask | PollFeed) -> Any:
         until_us = self._runtime.elapsed_us() + int(ask.wait * SECOND_US)
@@ -111,7 +125,7 @@ class Waits:
     def _room(self, target: Target) -> Room:
         name = target.row.name
         if name not in self._rooms:
-            self._rooms[name] = Room(partial(self._engine.submit, target.run), self._give_back)
+            self._rooms[name] = Room(partial(self._try, target, _here, True), self._give_back)
         return self._rooms[name]
 
     def _give_back(self, caller: Caller, ask: Claim, answer: Any) -> None:
@@ -130,6 +144,10 @@ class Waits:
         self._returning.discard(returning)
         if not returning.cancelled() and isinstance(error := returning.exception(), TesseraError):
             log.info("a lease that nobody took could not be given back: %s", error.code)
+
+
+def _here() -> bool:
+    return False  # a parked claim that hangs up is cancelled instead
 
 
 async def until_gone(act: Coroutine[Any, Any, Any], receive: Receive) -> Any:

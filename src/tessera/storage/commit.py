@@ -7,8 +7,9 @@ import logging
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOST_RACES_MAX
 from tessera.storage.connection import refusal_of
+from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import LostRace
-from tessera.storage.sqlite import AGAIN, Job, Writer
+from tessera.storage.sqlite import Writer
 
 log = logging.getLogger("tessera.storage")
 

@@ -16,9 +16,10 @@ from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
 from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
+from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import Answer, Verb
 from tessera.storage.readers import Reader, Readers
-from tessera.storage.sqlite import AGAIN, Job, Writer
+from tessera.storage.sqlite import Writer
 
 
 class Done:

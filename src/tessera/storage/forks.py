@@ -59,11 +59,16 @@ def bar(path: str, *connections: object) -> None:
     """In a child, leave connections as they are, for ever: closing one that another thread was using would
     harm its parent. Nor may the child open that file.
     """
+    keep(*connections)
+    _barred.add(_identity(path))
+
+
+def keep(*things: object) -> None:
+    """In a child, let no end of these ever come."""
     import ctypes
 
-    for connection in connections:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-    _barred.add(_identity(path))
+    for thing in things:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def refuse_barred(path: str) -> None:

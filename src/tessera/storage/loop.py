@@ -6,6 +6,9 @@ then all verbs of the commit are answered. Callers that were answered together a
 of many verbs commits after half of them: else nobody would be left to run while the disk works. A verb that
 is alone is synced on the spot, which is quicker than waking a thread. While another process holds the write
 lock, verbs stand in line and the loop goes on.
+
+Patient verbs, which are claims, run after the others of their turn and are answered after them, and no turn
+runs many: a heartbeat that arrives meanwhile is read, and runs, before the rest of them.
 """
 
 from __future__ import annotations
@@ -16,20 +19,29 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from tessera.errors import Unavailable
-from tessera.limits import BATCH_VERBS_MAX, BUSY_SECONDS_MAX, READERS_MAX, SECOND_US
+from tessera.limits import (
+    BATCH_VERBS_MAX,
+    BUSY_SECONDS_MAX,
+    CLAIMS_PER_TURN_MAX,
+    READERS_MAX,
+    SECOND_US,
+)
 from tessera.runtime import Runtime
 from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
 from tessera.storage.forks import USED_BY_PARENT, bar, watch
+from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import News, Verb
 from tessera.storage.readers import Readers
-from tessera.storage.sqlite import AGAIN, Job, Writer
+from tessera.storage.sqlite import Writer
 
 BUSY_RETRY_SECONDS = 0.002
+_is_patient = attrgetter("patient")
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
 
 
@@ -38,11 +50,13 @@ class LoopEngine:
 
     def __init__(self, path: str, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
         self._writer = Writer(path, runtime, on_loop=True)
+        self.meter = self._writer.wal.meter
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
         self._checkpointer = Checkpointer(path)
         self._loop = loop
         self._line: deque[Job] = deque()  # to be run
+        self._patient: deque[Job] = deque()  # to be run after those
         self._batch: list[Job] = []  # ran in the open transaction
         self._unsynced: list[Job] = []  # committed, to be answered after the next sync
         self._syncing: list[Job] | None = None  # to be answered after the sync under way
@@ -61,7 +75,8 @@ class LoopEngine:
         if self._closed:
             future.set_exception(Unavailable(self._refusal, definite=True))
         else:
-            self._line.append(Job(verb, args, partial(_resolve, future)))
+            job = Job(verb, args, partial(_resolve, future))
+            self._line_of(job).append(job)
             self._plan_turn()
         return future
 
@@ -89,11 +104,13 @@ class LoopEngine:
         self._go.release()
         self._syncer.join()
         answered, self._syncing = self._syncing or [], None
-        self._run_line(len(self._line))
+        self._run_line(len(self._line) + len(self._patient))
         self._commit()
         answered, self._unsynced = answered + self._unsynced, []
         self._writer.wal.cover(self._writer.wal.committed)
-        left, self._line = list(self._line), deque()
+        left = [*self._line, *self._patient]
+        self._line.clear()
+        self._patient.clear()
         for job in left:
             job.outcome = Unavailable("the store was closed first", definite=True)
         self._pool.shutdown()
@@ -127,20 +144,28 @@ class LoopEngine:
         self._turn_planned = False
         if self._closed:
             return
-        if self._syncing is None and len(self._line) >= SPLIT_VERBS_MIN:
-            self._run_line(len(self._line) // 2)
+        due = len(self._line) + min(len(self._patient), CLAIMS_PER_TURN_MAX)
+        if self._syncing is None and due >= SPLIT_VERBS_MIN:
+            self._run_line(due // 2)
             self._flush()
-        self._run_line(len(self._line))
+            due -= due // 2
+        self._run_line(due)
         if self._syncing is None:
             self._flush()
         elif len(self._batch) >= BATCH_VERBS_MAX:  # but no transaction grows without bound
             self._commit()
-        if self._line:
-            self._plan_turn(BUSY_RETRY_SECONDS if self._line[0].since is not None else 0)
+        if left := self._line or self._patient:
+            self._plan_turn(BUSY_RETRY_SECONDS if left[0].since is not None else 0)
+
+    def _line_of(self, job: Job) -> deque[Job]:
+        return self._patient if job.patient else self._line
 
     def _run_line(self, number: int) -> None:
         """Run so many of the verbs that stand in line, but no more than one transaction takes."""
-        jobs = [self._line.popleft() for _ in range(min(number, BATCH_VERBS_MAX))]
+        number = min(number, BATCH_VERBS_MAX)
+        urgent = min(number, len(self._line))
+        jobs = [self._line.popleft() for _ in range(urgent)]
+        jobs += [self._patient.popleft() for _ in range(min(number - urgent, len(self._patient)))]
         if not jobs:
             return
         try:
@@ -153,7 +178,8 @@ class LoopEngine:
             self._batch = self._run_each(self._batch + jobs)
         else:
             again = [job for job in jobs if job.outcome is AGAIN]
-            self._line += again  # they have more to settle than one turn allows
+            for job in again:  # they have more to settle than one turn allows
+                self._line_of(job).append(job)
             self._batch += [job for job in jobs if job.outcome is not AGAIN] if again else jobs
 
     def _commit(self) -> None:
@@ -165,6 +191,7 @@ class LoopEngine:
             except Exception:
                 jobs = self._run_each(jobs)
             else:
+                self.meter.batches.add(len(jobs))
                 for job in jobs:
                     job.number = number
         self._unsynced += jobs
@@ -215,21 +242,22 @@ class LoopEngine:
     def _stand_in_line(self, jobs: list[Job], busy: Busy) -> None:
         """Another process writes: try again soon, without holding up the loop; but not for ever."""
         now = self._writer.runtime.elapsed_us()
-        patient = []
+        again = []
         for job in jobs:
             job.since = now if job.since is None else job.since
             if now - job.since <= BUSY_SECONDS_MAX * SECOND_US:
-                patient.append(job)
+                again.append(job)
             else:
                 job.outcome = busy
                 self._loop.call_soon(_answer, [job])
-        self._line.extendleft(reversed(patient))
-        if patient:
+        for job in reversed(again):
+            self._line_of(job).appendleft(job)
+        if again:
             self._plan_turn(BUSY_RETRY_SECONDS)
 
 
 def _answer(jobs: list[Job]) -> None:
-    for job in jobs:
+    for job in sorted(jobs, key=_is_patient):
         assert job.answer is not None
         job.answer(job.outcome)
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from tessera.runtime import Runtime
+from tessera.storage.meter import Meter
 
 
 class Transaction(Protocol):
@@ -46,7 +47,9 @@ class Transaction(Protocol):
         """Something in the queue falls due at that instant."""
 
     def quiet(self, queue: int) -> bool:
-        """Whether nothing in the queue can be overdue, as far as memory knows; False when it does not."""
+        """Whether nothing in the queue can be overdue, as far as memory knows, or others are settling what
+        is; False when nobody knows.
+        """
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Remember that nothing in the queue falls due before that instant, unless an alarm says so."""
@@ -78,7 +81,7 @@ class Engine(Protocol):
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal. A verb
         whose `provisional` is true may be answered before it is on disk: a later one will be, and it with
-        it.
+        it. Of those that stand in line, one whose `patient` is true goes after the others.
         """
 
     def read(self, look: Verb, *args: Any) -> Any:
@@ -98,6 +101,8 @@ class News(Struct, frozen=True):
 
 class EngineOnLoop(Protocol):
     """The same for callers on one event loop: answers are awaited, and commits are news."""
+
+    meter: Meter
 
     def submit(self, verb: Verb, *args: Any) -> Awaitable[Any]:
         """Run `verb(tx, runtime, *args)` in a transaction."""

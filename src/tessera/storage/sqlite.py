@@ -22,6 +22,7 @@ from tessera.runtime import Runtime
 from tessera.states import READY, STATES
 from tessera.storage.clock import Clock
 from tessera.storage.connection import Busy, connect, refusal_of
+from tessera.storage.jobs import AGAIN, Job, grouped
 from tessera.storage.migrate import migrate
 from tessera.storage.news import news_of
 from tessera.storage.port import LostRace, News, Overdue, Verb
@@ -29,42 +30,6 @@ from tessera.storage.prepared import Remembered, prepare
 from tessera.storage.wal import Wal
 
 log = logging.getLogger("tessera.storage")
-AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
-
-
-class Job:
-    """A verb on its way: what to run, then what came out."""
-
-    __slots__ = ("answer", "args", "number", "outcome", "provisional", "ran", "settled", "since", "verb")
-
-    def __init__(
-        self, verb: Verb, args: tuple[Any, ...], answer: Callable[[Any], None] | None = None
-    ) -> None:
-        self.verb = verb
-        self.args = args
-        self.answer = answer
-        self.outcome: Any = None
-        self.ran = False
-        self.provisional = getattr(verb, "provisional", False)
-        self.number = 0  # the commit that must be on disk before the answer is given
-        self.settled = 0
-        self.since: int | None = None  # when it first found the store locked by another process
-
-
-def _grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:
-    """Jobs whose verb has a form for many callers, together, under that form; the others each alone. The
-    callers all wait, so any order is as good as theirs.
-    """
-    if len(jobs) == 1:
-        return [(jobs[0].verb, jobs)]
-    groups: dict[object, tuple[Verb, list[Job]]] = {}
-    for place, job in enumerate(jobs):
-        many = getattr(job.verb, "for_many", None)
-        if many is None:
-            groups[place] = (job.verb, [job])
-        else:
-            groups.setdefault(id(job.verb), (many, []))[1].append(job)
-    return list(groups.values())
 
 
 class SqliteTransaction:
@@ -208,7 +173,7 @@ class Writer:
         many callers run as one. A refusal is an outcome; so is AGAIN, when more is overdue than one turn may
         settle.
         """
-        for verb, alike in _grouped(jobs):
+        for verb, alike in grouped(jobs):
             if len(alike) == 1:
                 alike[0].outcome = self._settling(alike[0], alike[0].verb, alike[0].args)
                 continue

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tessera.errors import Unavailable
 from tessera.runtime import Runtime
+from tessera.storage.meter import Meter
 
 log = logging.getLogger("tessera.storage")
 SYNC_FAILED = 74  # the process's exit code (EX_IOERR)
@@ -27,6 +28,8 @@ class Wal:
         """The store is open, so its log exists. That its name is in its folder must be durable too."""
         self._fd: int | None = os.open(f"{path}-wal", os.O_RDWR)
         self._reach = runtime.reach
+        self._elapsed_us = runtime.elapsed_us
+        self.meter = Meter(path)
         self._lock = threading.Lock()
         self._numbering = threading.Lock()  # apart, so that nobody waits for a sync to get a number
         self.committed = 0
@@ -67,10 +70,12 @@ class Wal:
 
     def _sync(self) -> None:
         assert self._fd is not None
+        start_us = self._elapsed_us()
         try:
             fdatasync(self._fd)
         except OSError:
             die("the write-ahead log could not be synced")
+        self.meter.synced(self._elapsed_us() - start_us)
         self._reach("commit.synced")
 
 

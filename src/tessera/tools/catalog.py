@@ -16,7 +16,6 @@ from tessera.surface import SURFACE, Row
 from tessera.tools import texts
 from tessera.tools.schemas import Schema, input_schema, output_schema
 
-_REQUIRED: Final = {"submit": frozenset({"idempotency_key"})}
 _REPEATABLE: Final = frozenset({"heartbeat", "submit"})  # twice the same does no more than once
 _ENDING: Final = frozenset({"cancel"})  # what cannot be undone
 _WAITS: Final = ("wait_seconds", "wait")
@@ -82,7 +81,8 @@ def catalog(wide: bool) -> dict[str, Tool]:
 def _tool(row: Row) -> Tool:
     name = row.name
     answer = Claimed if issubclass(row.ask, Claim) else row.answer
-    takes = input_schema(row.ask, texts.FIELDS.get(name, {}), _REQUIRED.get(name, frozenset()))
+    required = frozenset({row.header} if row.header is not None and row.needs_header else ())
+    takes = input_schema(row.ask, texts.FIELDS.get(name, {}), required)
     for wait in _WAITS:
         if wait in takes["properties"]:
             takes["properties"][wait]["maximum"] = TOOL_WAIT_SECONDS_MAX

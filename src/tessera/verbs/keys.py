@@ -111,18 +111,22 @@ def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:
 class Guarded:
     """A verb behind a check, in its own transaction, that its caller's key still counts at this instant. If
     the verb has a form for many callers, an engine may run several of its calls as one. If it is provisional,
-    nobody relies on what it wrote until a later verb has: an engine need not wait for the disk.
+    nobody relies on what it wrote until a later verb has: an engine need not wait for the disk. If it is
+    patient, others go first.
     """
 
-    def __init__(self, verb: Verb, many: Verb | None, *, provisional: bool = False) -> None:
-        self._verb = verb
+    def __init__(
+        self, verb: Verb, many: Verb | None, *, provisional: bool = False, patient: bool = False
+    ) -> None:
+        self.verb = verb
         self._many = many
         self.provisional = provisional
+        self.patient = patient
         self.__name__ = verb.__name__
 
     def __call__(self, tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
         steps.standing(tx, caller)
-        return self._verb(tx, runtime, caller, ask)
+        return self.verb(tx, runtime, caller, ask)
 
     @property
     def for_many(self) -> Verb | None:

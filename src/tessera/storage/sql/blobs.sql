@@ -58,4 +58,4 @@ insert into blobs (sha256, size, created_at, upload) values (:sha256, :size, :no
 
 -- name: mend_blob
 -- Let whole pieces take the place of damaged ones, unless somebody was quicker.
-update blobs set upload = :upload where sha256 = :sha256 and upload is :damaged;
+update blobs set upload = :upload where sha256 = :sha256 and upload is not distinct from :damaged;

@@ -7,7 +7,7 @@ select j.*, t.task_id, t.queue from jobs j cross join tasks t on t.serial = j.se
 -- row: JobRow
 -- A page of jobs, oldest first; a null filter matches all, `queues` is a JSON array of numbers.
 select j.*, t.task_id, t.queue from jobs j cross join tasks t on t.serial = j.serial
-where j.job > :after and (:serial is null or j.serial = :serial)
+where j.job > :after and (cast(:serial as bigint) is null or j.serial = :serial)
   and (:queues is null or t.queue in (select value from json_each(:queues)))
 order by j.job limit :limit;
 

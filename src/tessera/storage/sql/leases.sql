@@ -27,7 +27,7 @@ where h.queue = :queue and h.expires_at <= :now order by h.expires_at limit :lim
 -- Tasks leased by a claim of this key (a grant's id, or null) with this idempotency key; `queues` is a JSON array.
 select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.expires_at, h.hard_expires_at
 from leases h cross join tasks t on t.serial = h.serial cross join lanes l on l.lane = t.lane
-where h.claim_key = :claim_key and h.key_id is :key_id
+where h.claim_key = :claim_key and h.key_id is not distinct from :key_id
   and h.queue in (select value from json_each(:queues)) order by h.serial;
 
 -- name: inputs_of

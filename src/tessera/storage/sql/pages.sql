@@ -28,9 +28,9 @@ limit :limit;
 -- A task's parent, what it depends on and what depends on it, up to a number of each.
 select t.serial, t.task_id, q.name as queue, l.kind, t.state, t.parent, n.place
 from (
-  select :parent as serial, -2 as place
-  union all select * from (select dependency, -1 from task_deps where dependent = :serial limit :limit)
-  union all select * from (select dependent, 9 from task_deps where dependency = :serial limit :limit)
+  select cast(:parent as bigint) as serial, -2 as place
+  union all select * from (select dependency, -1 from task_deps where dependent = :serial limit :limit) above
+  union all select * from (select dependent, 9 from task_deps where dependency = :serial limit :limit) below
 ) n cross join tasks t on t.serial = n.serial
   cross join lanes l on l.lane = t.lane cross join queues q on q.queue = t.queue;
 

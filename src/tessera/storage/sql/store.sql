@@ -3,8 +3,8 @@
 -- The latest instant this store has written: its last event's, or one that was kept apart since.
 select max(value) as value from (
   select value from meta where name = 'last_instant'
-  union all select at from (select at from events order by seq desc limit 1)
-);
+  union all select at from (select at from events order by seq desc limit 1) e
+) i;
 
 -- name: reaper_last_run
 -- row: Scalar

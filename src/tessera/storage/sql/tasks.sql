@@ -30,7 +30,8 @@ from json_each(:task_ids) j cross join tasks t on t.task_id = j.value cross join
 -- A page of tasks, oldest first; a null filter matches all, `queues` is a JSON array of numbers.
 select t.*, l.kind, l.effect, h.worker, h.key_id, h.claim_key, h.claimed_at, h.expires_at, h.hard_expires_at
 from tasks t cross join lanes l on l.lane = t.lane left join leases h on h.serial = t.serial
-where t.serial > :after and (:state is null or t.state = :state) and (:kind is null or l.kind = :kind)
+where t.serial > :after and (cast(:state as bigint) is null or t.state = :state)
+  and (cast(:kind as text) is null or l.kind = :kind)
   and (:queues is null or t.queue in (select value from json_each(:queues)))
 order by t.serial limit :limit;
 
@@ -41,13 +42,13 @@ select task_id as value from tasks where serial = :serial;
 
 -- name: brief_of
 -- row: BriefRow
--- One task's brief and its hash. As bytes: damaged ones may be no text.
-select serial, sha256, cast(brief as blob) as brief from briefs where serial = :serial;
+-- One task's brief, its hash and the task's trace. As bytes: damaged ones may be no text.
+select serial, sha256, cast(brief as blob) as brief, traceparent from briefs where serial = :serial;
 
 -- name: briefs_of
 -- row: BriefRow
 -- The same for several: a JSON array of serials.
-select serial, sha256, cast(brief as blob) as brief
+select serial, sha256, cast(brief as blob) as brief, traceparent
 from briefs where serial in (select value from json_each(:serials));
 
 -- name: brief_hash_of
@@ -65,8 +66,13 @@ values (:task_id, :queue, (select lane from lanes where queue = :queue and kind 
 
 -- name: insert_brief
 -- Its brief, kept apart from the hot row.
-insert into briefs (serial, sha256, brief)
-select serial, :sha256, :brief from tasks where task_id = :task_id;
+insert into briefs (serial, sha256, brief, traceparent)
+select serial, :sha256, :brief, :traceparent from tasks where task_id = :task_id;
+
+-- name: traceparent_of
+-- row: OptionalText
+-- The trace of a task, by its public name.
+select b.traceparent as value from tasks t join briefs b on b.serial = t.serial where t.task_id = :task_id;
 
 -- name: insert_dependencies
 -- What it depends on: a JSON array of ids.
@@ -129,7 +135,7 @@ select min(value) as value from (
   select (select expires_at from leases where queue = :queue order by expires_at limit 1) as value
   union all
   select (select due from tasks where queue = :queue and due is not null order by due limit 1)
-);
+) d;
 
 -- name: overdue_queue
 -- row: Scalar

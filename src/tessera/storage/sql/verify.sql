@@ -55,7 +55,7 @@ from (
     (select count(*) from task_deps d cross join tasks o on o.serial = d.dependency
      where d.dependent = t.serial and o.state < 3) as counted
   from tasks t where t.state < 3
-) where kept <> counted;
+) w where kept <> counted;
 
 -- name: waiting_wrong
 -- row: Wrong
@@ -70,7 +70,7 @@ where (t.state = 2) <> (t.wait_reason is not null)
    or (t.wait_reason = 0 and t.pending_children = 0)
    or (t.wait_reason = 1 and t.pending_deps = 0)
    or (t.state < 3 and (select count(*) from task_inputs i where i.serial = t.serial)
-       <> t.parks - (t.state = 2 and t.wait_reason = 2))
+       <> t.parks - (case when t.state = 2 and t.wait_reason = 2 then 1 else 0 end))
    or (t.parks > 0 and exists (select 1 from task_inputs i where i.serial = t.serial and i.park > t.parks));
 
 -- name: events_to_check
@@ -120,7 +120,7 @@ from records where not json_valid(value)
 union all
 select 'event ' || seq, 'has data that is not JSON' from events where data is not null and not json_valid(data)
 union all
-select 'input ' || i.park || ' of task ' || coalesce(t.task_id, i.serial), 'is not JSON'
+select 'input ' || i.park || ' of task ' || coalesce(t.task_id, cast(i.serial as text)), 'is not JSON'
 from task_inputs i left join tasks t on t.serial = i.serial where not json_valid(i.input)
 union all
 select 'key ' || key_id, 'has a grant that is not JSON' from keys where not json_valid(grant_json)

@@ -49,7 +49,7 @@ from (
     left join object_heads h on h.bucket = q.bucket
     left join objects o on o.bucket = h.bucket and o.key = h.key and o.version = h.version
   group by q.bucket
-) where kept <> counted;
+) b where kept <> counted;
 
 -- name: blob_sizes_to_check
 -- row: BlobSizes
@@ -64,7 +64,7 @@ select (select count(*) from blobs) as blobs, (select count(*) from object_heads
 with item (feed, cursor, before, payload) as (
   select feed, cursor, lag(cursor, 1, 0) over (partition by feed order by cursor), payload from feed_items
 ), jump (epoch) as (select seq from events where type = :restored)
-select 'feed ' || coalesce(f.name, i.feed) || ' item ' || i.cursor as thing,
+select 'feed ' || coalesce(f.name, cast(i.feed as text)) || ' item ' || i.cursor as thing,
   case when f.name is null then 'is of no feed'
   when not json_valid(i.payload) then 'is not JSON'
   else 'follows item ' || i.before || ': those between are missing' end as says
@@ -74,7 +74,7 @@ where f.name is null or not json_valid(i.payload)
 union all
 select 'feed ' || name, 'has its head at ' || head || ', its last item is ' || last
 from (select f.name, f.head, coalesce((select max(cursor) from feed_items i where i.feed = f.feed), 0) as last
-      from feeds f)
+      from feeds f) h
 where head <> last and not (head > last and head in (select epoch from jump));
 
 -- name: nouns_wrong
@@ -82,12 +82,12 @@ where head <> last and not (head > last and head in (select epoch from jump));
 -- Heads that the index lacks or has in another version, and nouns that nothing is the head of.
 select 'record ' || h.store || '/' || h.key as thing, 'is not in the index in its latest version' as says
 from record_heads h left join nouns n on n.in_bucket = 0 and n.place = h.store and n.key = h.key
-where n.version is not h.version and (n.noun is not null or :all_indexed)
+where n.version is distinct from h.version and (n.noun is not null or :all_indexed = 1)
 union all
 select 'object ' || b.name || '/' || h.key, 'is not in the index in its latest version'
 from object_heads h join buckets b on b.bucket = h.bucket
   left join nouns n on n.in_bucket = 1 and n.place = b.name and n.key = h.key
-where n.version is not h.version and (n.noun is not null or :all_indexed)
+where n.version is distinct from h.version and (n.noun is not null or :all_indexed = 1)
 union all
 select 'noun ' || n.place || '/' || n.key, 'is in the index and nowhere else' from nouns n
 where case n.in_bucket

@@ -1,0 +1,57 @@
+"""The ordered log: what a lite claim needs of it, whether it lies in the store or on a public network."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tessera.acts.act import Act
+from tessera.errors import InvalidRequest, Unavailable
+from tessera.limits import PAGE_MAX, TOPIC_MESSAGE_BYTES_MAX
+from tessera.lite.running_hash import entity
+from tessera.models import Proof, TopicMessage
+
+
+class OrderedLog(Protocol):
+    """Topics, each a list of messages that only grows, in an order that everybody sees alike.
+
+    Its methods are acts: yield from them inside another act. None runs a network call in a transaction.
+    """
+
+    def append(self, topic_id: str, message: bytes) -> Act[Proof]:
+        """Put a message at the end of a topic. Once it returns, the message is there for good. Refuses what
+        is no message of 1 to 1,024 bytes with `invalid_request`. A log that cannot say whether the message
+        got in raises `unavailable` with `definite` false: it may be there, or may still come.
+        """
+
+    def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
+        """The messages of a topic after a sequence number, in order, as far as they can be seen: a public
+        log's mirror may be some seconds behind. An unknown topic has none.
+        """
+
+    def payer(self) -> Act[str]:
+        """The account that pays for what `append` sends: whom a role trusts that lists no accounts."""
+
+
+def appendable(topic_id: str, message: bytes) -> None:
+    """Refuse, with `invalid_request`, what no log takes."""
+    try:
+        entity(topic_id)
+    except ValueError as error:
+        raise InvalidRequest(f"topic_id: {error}") from error
+    if not 1 <= len(message) <= TOPIC_MESSAGE_BYTES_MAX:
+        raise InvalidRequest(f"a message of the log has 1 to {TOPIC_MESSAGE_BYTES_MAX:,} bytes")
+
+
+def rows_through(log: OrderedLog, topic_id: str, after: int, sequence_number: int) -> Act[list[TopicMessage]]:
+    """The messages after one number, up to and with another: what a contest is decided from. `after` may be
+    any number that the topic had reached before the contest's first message was sent. Refuses with
+    `unavailable` (definite false) if the log does not show them all yet.
+    """
+    rows: list[TopicMessage] = []
+    while after < sequence_number:
+        page = yield from log.read(topic_id, after, min(PAGE_MAX, sequence_number - after))
+        if not page:
+            raise Unavailable("the log does not show the message yet: look again in some seconds")
+        rows += page
+        after = page[-1].sequence_number
+    return rows

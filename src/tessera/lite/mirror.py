@@ -1,0 +1,64 @@
+"""A mirror node's REST interface: the only place that shows a public topic's rows whole, payers and all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from tessera.errors import InvalidRequest, Unavailable
+from tessera.limits import MIRROR_PAGE_MAX
+from tessera.models import TopicMessage
+
+SECONDS_MAX: Final = 10.0  # for one answer
+_NOT_FOUND: Final = 404
+
+
+class _Page(Struct, frozen=True):
+    messages: list[TopicMessage]
+
+
+_DECODER = msgspec.json.Decoder(_Page)
+
+
+class Mirror:
+    """A mirror node by its URL, such as https://testnet.mirrornode.hedera.com. Safe from any thread."""
+
+    def __init__(self, url: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidRequest("a mirror node's URL begins with http:// or https://")
+        self._client = httpx.Client(base_url=url.rstrip("/"), timeout=SECONDS_MAX)
+
+    def messages(self, topic_id: str, after: int = 0, limit: int = MIRROR_PAGE_MAX) -> list[TopicMessage]:
+        """Rows of a topic after a sequence number, in order; an unknown topic has none. A page of the
+        mirror's may be shorter than asked: whoever wants more goes on after its last row.
+        """
+        return self._page(topic_id, limit, sequencenumber=f"gt:{after}")
+
+    def since(self, topic_id: str, consensus_timestamp: str) -> list[TopicMessage]:
+        """The first rows of a topic from a consensus time on."""
+        return self._page(topic_id, MIRROR_PAGE_MAX, timestamp=f"gte:{consensus_timestamp}")
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self._client.close()
+
+    def _page(self, topic_id: str, limit: int, **which: str) -> list[TopicMessage]:
+        query = {"limit": str(min(limit, MIRROR_PAGE_MAX)), "order": "asc", **which}
+        try:
+            answer = self._client.get(f"/api/v1/topics/{topic_id}/messages", params=query)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unavailable(
+                f"the mirror node does not answer ({type(error).__name__})", definite=True
+            ) from error
+        if answer.status_code == _NOT_FOUND:
+            return []
+        if answer.status_code != httpx.codes.OK:
+            raise Unavailable(f"the mirror node answers {answer.status_code}", definite=True)
+        try:
+            rows = _DECODER.decode(answer.content).messages
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Unavailable("the mirror node's answer is no page of a topic", definite=True) from error
+        return rows

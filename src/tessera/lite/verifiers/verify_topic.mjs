@@ -1,0 +1,224 @@
+// Check an exported topic of lite claims: its order, its running hashes, and who won.
+//
+//     node verify_topic.mjs ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
+//
+// ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
+//         or JSON with a list of "messages".
+// ACCOUNT an account whose messages count; left out, every account's do.
+// CLAIMS  a file of claims as `tessera lite claims --json` prints them: each is compared with the rows.
+// SECRET  a file with the workspace's secret in hex: then also what each commitment stands for is checked.
+//
+// Needs nothing but Node 20. Exit code 0: all holds; 1: the line that begins with FAILED says what does not.
+// A running hash is SHA-384 over what Java's ObjectOutputStream writes of the previous hash, nine numbers and
+// the message's own SHA-384. A claim wins if it is the first valid one of its contest: a task and a token.
+
+import { createHash, createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+
+const HEAD = Buffer.from("aced0005757200025b42acf317f8060854e0020000787000000030", "hex");
+const TAIL = Buffer.from("7571007e000000000030", "hex");
+const SECOND_NS = 1_000_000_000n;
+const LATE_NS = 180n * SECOND_NS; // a claim that came later than this after it was made has lost
+const COMMITMENT = /^[0-9a-f]{64}$/;
+const NUMBER = null;
+const FIELDS = { // a claim's message: these fields, in this order, in these forms, and nothing else
+  type: /^lite_claim_v1$/,
+  version: NUMBER,
+  claim_id: /^clm_[0-9a-f]{8,40}$/,
+  workspace: COMMITMENT,
+  queue: COMMITMENT,
+  role: COMMITMENT,
+  task: COMMITMENT,
+  agent: COMMITMENT,
+  fencing_token: NUMBER,
+  lease_seconds: NUMBER,
+  idempotency_sha256: COMMITMENT,
+  created_at: /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$/,
+};
+const NAMED = { // a field of the message: the field of a claim that it is the commitment to
+  workspace: "workspace_id", queue: "queue_id", role: "role_id", task: "task_id",
+  agent: "agent_id", idempotency_sha256: "idempotency_sha256",
+};
+
+class Failed extends Error {}
+
+const sha384 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha384")).digest();
+
+// A topic's or account's three numbers.
+function entity(text) {
+  if (!/^(0|[1-9][0-9]{0,17})(\.(0|[1-9][0-9]{0,17})){2}$/.test(text)) throw new RangeError(text);
+  return text.split(".").map(BigInt);
+}
+
+// A consensus time: seconds, a dot, nine digits.
+function nanoseconds(stamp) {
+  if (!/^[0-9]+\.[0-9]{9}$/.test(stamp)) throw new RangeError(stamp);
+  return BigInt(stamp.replace(".", ""));
+}
+
+// The running hash after a row.
+function runningHash(previous, row, message) {
+  const time = nanoseconds(row.consensus_timestamp);
+  const numbers = Buffer.alloc(76);
+  const eight = [3n, ...entity(row.payer_account_id), ...entity(row.topic_id), time / SECOND_NS];
+  eight.forEach((number, place) => numbers.writeBigInt64BE(number, place * 8));
+  numbers.writeInt32BE(Number(time % SECOND_NS), 64);
+  numbers.writeBigInt64BE(BigInt(row.sequence_number), 68);
+  return sha384(HEAD, previous, Buffer.from([0x77, 0x4c]), numbers, TAIL, sha384(message));
+}
+
+// Bytes from base64 in its one right form.
+function decoded(text) {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) throw new RangeError(text);
+  return bytes;
+}
+
+// The rows with their messages as bytes, if each follows from the one before it.
+function checked(rows) {
+  let [previous, last] = [Buffer.alloc(48), 0n];
+  return rows.map((row, place) => {
+    const number = place + 1;
+    if (row.sequence_number !== number) {
+      throw new Failed(`row ${number}: row ${row.sequence_number} stands in its place`);
+    }
+    let message, digest, time;
+    try {
+      message = decoded(row.message);
+      digest = runningHash(previous, row, message);
+      time = nanoseconds(row.consensus_timestamp);
+    } catch (error) {
+      if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+      throw new Failed(`row ${number}: no row of a topic`);
+    }
+    if (row.topic_id !== rows[0].topic_id) throw new Failed(`row ${number}: of another topic`);
+    if (row.running_hash_version !== 3 || digest.toString("base64") !== row.running_hash) {
+      throw new Failed(`row ${number}: its running hash is not that of its content and the row before it`);
+    }
+    if (time <= last) throw new Failed(`row ${number}: no later than the row before it`);
+    [previous, last] = [digest, time];
+    return { row, message };
+  });
+}
+
+// When a claim was made; NaN for no such day.
+function madeNs(stamp) {
+  const date = new Date(`${stamp.slice(0, 19)}Z`);
+  const exists = !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 19) === stamp.slice(0, 19);
+  if (!exists || stamp.startsWith("0000")) return null;
+  return BigInt(date.getTime()) * 1_000_000n + BigInt(stamp.slice(20, 26)) * 1_000n;
+}
+
+// The claim that a row makes, or null.
+function claimOf({ row, message }) {
+  if (message.length > 1024 || (row.chunk_info != null && row.chunk_info.total !== 1)) return null;
+  const text = message.toString("utf8");
+  let claim;
+  try {
+    claim = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const names = Object.keys(FIELDS);
+  if (claim === null || typeof claim !== "object" || Object.keys(claim).join() !== names.join()) return null;
+  const fits = names.every((name) => FIELDS[name] === NUMBER
+    ? Number.isSafeInteger(claim[name]) && claim[name] >= 1
+    : typeof claim[name] === "string" && FIELDS[name].test(claim[name]));
+  if (!fits || claim.version !== 1 || JSON.stringify(claim) !== text) return null;
+  const made = madeNs(claim.created_at);
+  return made === null || nanoseconds(row.consensus_timestamp) - made > LATE_NS ? null : claim;
+}
+
+const contest = (claim) => `${claim.task} ${claim.fencing_token}`;
+
+// The winner of each contest, in the topic's order.
+function winners(found, payers) {
+  const won = new Map();
+  for (const one of found) {
+    if (payers.length > 0 && !payers.includes(one.row.payer_account_id)) continue;
+    const claim = claimOf(one);
+    if (claim !== null && !won.has(contest(claim))) won.set(contest(claim), { row: one.row, claim });
+  }
+  return won;
+}
+
+// A claim of the store with what the rows say of it.
+function compare(claim, found, won, secret) {
+  const [name, proof] = [`claim ${claim.claim_id}`, claim.proof];
+  if (proof === null) return;
+  const number = proof.sequence_number;
+  if (number > found.length) throw new Failed(`${name}: row ${number} is missing`);
+  const { row } = found[number - 1];
+  for (const field of ["topic_id", "running_hash", "consensus_timestamp"]) {
+    if (proof[field] !== null && proof[field] !== row[field]) {
+      throw new Failed(`${name}: another ${field} than row ${number}`);
+    }
+  }
+  const said = claimOf(found[number - 1]) ?? {};
+  if (said.claim_id !== claim.claim_id) {
+    if (claim.state === "claimed") throw new Failed(`${name}: row ${number} is not its message, or is no valid one`);
+    return;
+  }
+  if (said.fencing_token !== claim.fencing_token || said.lease_seconds !== claim.lease_seconds) {
+    throw new Failed(`${name}: another token or lease than row ${number}`);
+  }
+  const wins = won.get(contest(said))?.claim.claim_id === claim.claim_id;
+  if (wins !== (claim.state === "claimed") && ["claimed", "missed"].includes(claim.state)) {
+    throw new Failed(`${name}: ${claim.state}, but by the rows it ${wins ? "won" : "lost"}`);
+  }
+  for (const [field, named] of secret === null ? [] : Object.entries(NAMED)) {
+    const content = `lite_claim_v1\0${field.split("_")[0]}\0${claim[named]}`;
+    if (createHmac("sha256", secret).update(content).digest("hex") !== said[field]) {
+      throw new Failed(`${name}: its ${named} is not the one in row ${number}`);
+    }
+  }
+}
+
+// The objects in a file: one a line, or a list under a name in one or more objects.
+function documents(path, name) {
+  const text = readFileSync(path, "utf8");
+  let whole;
+  try {
+    whole = [JSON.parse(text)];
+  } catch {
+    whole = text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+  }
+  return whole.flatMap((document) => document[name] ?? [document]);
+}
+
+function main() {
+  const options = {
+    payer: { type: "string", multiple: true, default: [] }, claims: { type: "string" }, secret: { type: "string" },
+  };
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  if (positionals.length !== 1) throw new Error("usage: node verify_topic.mjs ROWS [--payer ACCOUNT]...");
+  const say = (line) => process.stdout.write(`${line}\n`);
+  const found = checked(documents(positionals[0], "messages"));
+  say(`${found.length} rows, each following from the one before it`);
+  const won = winners(found, values.payer);
+  const listed = values.claims ? documents(values.claims, "claims") : [];
+  const claims = new Map(listed.map((claim) => [claim.claim_id, claim]));
+  const secret = values.secret ? Buffer.from(readFileSync(values.secret, "ascii").trim(), "hex") : null;
+  for (const claim of claims.values()) {
+    if (found.length === 0 || claim.topic_id === found[0].row.topic_id) compare(claim, found, won, secret);
+  }
+  for (const { row, claim: said } of won.values()) {
+    const claim = claims.get(said.claim_id);
+    if (claim === undefined && claims.size > 0) {
+      throw new Failed(`row ${row.sequence_number}: ${said.claim_id} won, and is not among the claims`);
+    }
+    const what = claim === undefined ? said.task : claim.task_id;
+    const whom = claim === undefined ? "" : ` for ${claim.agent_id}`;
+    say(`row ${row.sequence_number}: ${said.claim_id} won task ${what} under token ${said.fencing_token}${whom}`);
+  }
+  say(`${won.size} contests, ${claims.size} claims compared, ids ${secret === null ? "not " : ""}checked`);
+}
+
+try {
+  main();
+} catch (failure) {
+  if (!(failure instanceof Failed)) throw failure;
+  process.stdout.write(`FAILED ${failure.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,237 @@
+"""Check an exported topic of lite claims: its order, its running hashes, and who won.
+
+    python verify_topic.py ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
+
+ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
+        or JSON with a list of "messages".
+ACCOUNT an account whose messages count; left out, every account's do.
+CLAIMS  a file of claims as `tessera lite claims --json` prints them: each is compared with the rows.
+SECRET  a file with the workspace's secret in hex: then also what each commitment stands for is checked.
+
+Needs nothing but Python. Exit code 0: all holds; 1: the line that begins with FAILED says what does not.
+A running hash is SHA-384 over what Java's ObjectOutputStream writes of the previous hash, nine numbers and
+the message's own SHA-384. A claim wins if it is the first valid one of its contest: a task and a token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import calendar
+import hashlib
+import hmac
+import json
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+Row = dict[str, Any]
+Found = list[tuple[Row, bytes]]
+Won = dict[tuple[str, int], tuple[Row, Row]]
+
+HEAD = bytes.fromhex("aced0005757200025b42acf317f8060854e0020000787000000030")
+TAIL = bytes.fromhex("7571007e000000000030")
+LATE_NS = 180 * 10**9  # a claim that came later than this after it was made has lost
+COMMITMENT, NUMBER = r"[0-9a-f]{64}", None
+FIELDS = {  # a claim's message: these fields, in this order, in these forms, and nothing else
+    "type": r"lite_claim_v1",
+    "version": NUMBER,
+    "claim_id": r"clm_[0-9a-f]{8,40}",
+    "workspace": COMMITMENT,
+    "queue": COMMITMENT,
+    "role": COMMITMENT,
+    "task": COMMITMENT,
+    "agent": COMMITMENT,
+    "fencing_token": NUMBER,
+    "lease_seconds": NUMBER,
+    "idempotency_sha256": COMMITMENT,
+    "created_at": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z",
+}
+NAMED = {  # a field of the message: the field of a claim that it is the commitment to
+    "workspace": "workspace_id", "queue": "queue_id", "role": "role_id", "task": "task_id",
+    "agent": "agent_id", "idempotency_sha256": "idempotency_sha256",
+}  # fmt: skip
+
+
+class Failed(Exception):
+    """Something does not hold."""
+
+
+def entity(text: str) -> list[int]:
+    """A topic's or account's three numbers."""
+    if not re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.(0|[1-9][0-9]{0,17})){2}", text, re.ASCII):
+        raise ValueError(text)
+    return [int(part) for part in text.split(".")]
+
+
+def nanoseconds(stamp: str) -> int:
+    """A consensus time: seconds, a dot, nine digits."""
+    if not re.fullmatch(r"[0-9]+\.[0-9]{9}", stamp, re.ASCII):
+        raise ValueError(stamp)
+    return int(stamp.replace(".", ""))
+
+
+def running_hash(previous: bytes, row: Row, message: bytes) -> bytes:
+    """The running hash after a row."""
+    seconds, nanos = divmod(nanoseconds(row["consensus_timestamp"]), 10**9)
+    payer, topic = entity(row["payer_account_id"]), entity(row["topic_id"])
+    numbers = struct.pack(">8qiq", 3, *payer, *topic, seconds, nanos, row["sequence_number"])
+    content = hashlib.sha384(message).digest()
+    return hashlib.sha384(HEAD + previous + b"\x77\x4c" + numbers + TAIL + content).digest()
+
+
+def checked(rows: list[Row]) -> Found:
+    """The rows with their messages as bytes, if each follows from the one before it."""
+    found: Found = []
+    previous, last_ns = bytes(48), 0
+    for number, row in enumerate(rows, 1):
+        if row["sequence_number"] != number:
+            raise Failed(f"row {number}: row {row['sequence_number']} stands in its place")
+        try:
+            message = decoded(row["message"])
+            digest = running_hash(previous, row, message)
+            consensus_ns = nanoseconds(row["consensus_timestamp"])
+        except (ValueError, TypeError, struct.error):
+            raise Failed(f"row {number}: no row of a topic") from None
+        if row["topic_id"] != rows[0]["topic_id"]:
+            raise Failed(f"row {number}: of another topic")
+        if row["running_hash_version"] != 3 or base64.b64encode(digest).decode() != row["running_hash"]:
+            raise Failed(f"row {number}: its running hash is not that of its content and the row before it")
+        if consensus_ns <= last_ns:
+            raise Failed(f"row {number}: no later than the row before it")
+        previous, last_ns = digest, consensus_ns
+        found.append((row, message))
+    return found
+
+
+def decoded(text: str) -> bytes:
+    """Bytes from base64 in its one right form."""
+    message = base64.b64decode(text, validate=True)
+    if base64.b64encode(message).decode() != text:
+        raise ValueError(text)
+    return message
+
+
+def made_ns(stamp: str) -> int:
+    """When a claim was made; raises ValueError for no such day."""
+    year, month, day, hour, minute, second, micros = map(int, re.split(r"\D", stamp.rstrip("Z")))
+    right = year >= 1 and 1 <= month <= 12 and hour < 24 and minute < 60 and second < 60
+    if not right or not 1 <= day <= calendar.monthrange(year, month)[1]:
+        raise ValueError(stamp)
+    return calendar.timegm((year, month, day, hour, minute, second)) * 10**9 + micros * 1000
+
+
+def claim_of(row: Row, message: bytes) -> Row | None:
+    """The claim that a row makes, or None."""
+    chunk = row.get("chunk_info")
+    if len(message) > 1024 or (chunk is not None and chunk["total"] != 1):
+        return None
+    try:
+        claim: Row = json.loads(message)
+        if type(claim) is not dict or json.dumps(claim, separators=(",", ":")).encode() != message:
+            return None
+        if list(claim) != list(FIELDS) or claim["version"] != 1:
+            return None
+        for name, form in FIELDS.items():
+            value = claim[name]
+            if form is NUMBER:
+                if type(value) is not int or not 1 <= value < 2**53:
+                    return None
+            elif type(value) is not str or not re.fullmatch(form, value, re.ASCII):
+                return None
+        late = nanoseconds(row["consensus_timestamp"]) - made_ns(claim["created_at"]) > LATE_NS
+    except (ValueError, RecursionError):
+        return None
+    return None if late else claim
+
+
+def winners(found: Found, payers: list[str]) -> Won:
+    """The winner of each contest, in the topic's order: row and claim."""
+    won: Won = {}
+    for row, message in found:
+        if payers and row["payer_account_id"] not in payers:
+            continue
+        claim = claim_of(row, message)
+        if claim is not None:
+            won.setdefault((claim["task"], claim["fencing_token"]), (row, claim))
+    return won
+
+
+def compare(claim: Row, found: Found, won: Won, secret: bytes | None) -> None:
+    """A claim of the store with what the rows say of it."""
+    name, proof = f"claim {claim['claim_id']}", claim["proof"]
+    if proof is None:
+        return
+    number = proof["sequence_number"]
+    if number > len(found):
+        raise Failed(f"{name}: row {number} is missing")
+    row, message = found[number - 1]
+    for field in ("topic_id", "running_hash", "consensus_timestamp"):
+        if proof[field] is not None and proof[field] != row[field]:
+            raise Failed(f"{name}: another {field} than row {number}")
+    said = claim_of(row, message) or {}
+    if said.get("claim_id") != claim["claim_id"]:
+        if claim["state"] == "claimed":
+            raise Failed(f"{name}: row {number} is not its message, or is no valid one")
+        return
+    if said["fencing_token"] != claim["fencing_token"] or said["lease_seconds"] != claim["lease_seconds"]:
+        raise Failed(f"{name}: another token or lease than row {number}")
+    best = won.get((said["task"], said["fencing_token"]))
+    wins = best is not None and best[1]["claim_id"] == claim["claim_id"]
+    if wins != (claim["state"] == "claimed") and claim["state"] in ("claimed", "missed"):
+        raise Failed(f"{name}: {claim['state']}, but by the rows it {'won' if wins else 'lost'}")
+    for field, named in NAMED.items():
+        content = f"lite_claim_v1\0{field.split('_')[0]}\0{claim[named]}".encode()
+        if secret and hmac.new(secret, content, "sha256").hexdigest() != said[field]:
+            raise Failed(f"{name}: its {named} is not the one in row {number}")
+
+
+def documents(path: str, name: str) -> list[Row]:
+    """The objects in a file: one a line, or a list under a name in one or more objects."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    try:
+        whole = [json.loads(text)]
+    except ValueError:
+        whole = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [one for document in whole for one in document.get(name, [document])]
+
+
+def main(args: argparse.Namespace) -> Iterator[str]:
+    """Check what is asked; the lines that say what was found."""
+    found = checked(documents(args.rows, "messages"))
+    yield f"{len(found)} rows, each following from the one before it"
+    won = winners(found, args.payer)
+    claims = {claim["claim_id"]: claim for claim in documents(args.claims, "claims")} if args.claims else {}
+    secret = None
+    if args.secret:
+        with open(args.secret, encoding="ascii") as file:
+            secret = bytes.fromhex(file.read().strip())
+    for claim in claims.values():
+        if not found or claim["topic_id"] == found[0][0]["topic_id"]:
+            compare(claim, found, won, secret)
+    for row, said in won.values():
+        line, what, whom = f"row {row['sequence_number']}: {said['claim_id']} won", said["task"], ""
+        if claims:
+            if said["claim_id"] not in claims:
+                raise Failed(f"{line}, and is not among the claims")
+            claim = claims[said["claim_id"]]
+            what, whom = claim["task_id"], f" for {claim['agent_id']}"
+        yield f"{line} task {what} under token {said['fencing_token']}{whom}"
+    yield f"{len(won)} contests, {len(claims)} claims compared, ids {'' if secret else 'not '}checked"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Check an exported topic of lite claims.")
+    parser.add_argument("rows")
+    parser.add_argument("--payer", action="append", default=[])
+    parser.add_argument("--claims")
+    parser.add_argument("--secret")
+    try:
+        for said_line in main(parser.parse_args()):
+            sys.stdout.write(said_line + "\n")
+    except Failed as failure:
+        sys.stdout.write(f"FAILED {failure}\n")
+        sys.exit(1)

@@ -1,0 +1,48 @@
+"""Verbs on their way through an engine, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera.storage.port import Verb
+
+AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
+
+
+class Job:
+    """A verb on its way: what to run, then what came out."""
+
+    __slots__ = (
+        "answer", "args", "number", "outcome", "patient", "provisional", "ran", "settled", "since", "verb",
+    )  # fmt: skip
+
+    def __init__(
+        self, verb: Verb, args: tuple[Any, ...], answer: Callable[[Any], None] | None = None
+    ) -> None:
+        self.verb = verb
+        self.args = args
+        self.answer = answer
+        self.outcome: Any = None
+        self.ran = False
+        self.provisional = getattr(verb, "provisional", False)
+        self.patient = getattr(verb, "patient", False)  # others go first
+        self.number = 0  # the commit that must be on disk before the answer is given
+        self.settled = 0
+        self.since: int | None = None  # when it first found the store locked by another process
+
+
+def grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:
+    """Jobs whose verb has a form for many callers, together, under that form; the others each alone. The
+    callers all wait, so any order is as good as theirs.
+    """
+    if len(jobs) == 1:
+        return [(jobs[0].verb, jobs)]
+    groups: dict[object, tuple[Verb, list[Job]]] = {}
+    for place, job in enumerate(jobs):
+        many = getattr(job.verb, "for_many", None)
+        if many is None:
+            groups[place] = (job.verb, [job])
+        else:
+            groups.setdefault(id(job.verb), (many, []))[1].append(job)
+    return list(groups.values())

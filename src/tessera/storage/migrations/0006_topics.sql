@@ -1,0 +1,20 @@
+-- The ordered log of lite claims: topics, and their messages.
+create table topics (
+  topic integer primary key,
+  topic_id text not null unique,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  running_hash blob not null
+) strict;
+
+create index topics_latest on topics (consensus_ns);
+
+create table topic_messages (
+  topic integer not null references topics,
+  sequence_number integer not null,
+  consensus_ns integer not null,
+  payer text not null,
+  message blob not null,
+  running_hash blob not null,
+  primary key (topic, sequence_number)
+) strict, without rowid;

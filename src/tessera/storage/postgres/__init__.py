@@ -1,0 +1,1 @@
+"""The store on PostgreSQL: any number of processes on one database. (docs/decisions/0029, 0030)"""

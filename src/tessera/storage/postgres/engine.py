@@ -1,0 +1,176 @@
+"""The engines for a store on PostgreSQL: one for threads (library, command line), one for an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from tessera.errors import TesseraError, Unavailable
+from tessera.limits import READERS_MAX
+from tessera.runtime import Runtime
+from tessera.storage.forks import USED_BY_PARENT, keep, watch
+from tessera.storage.jobs import Job
+from tessera.storage.migrate_postgres import migrate
+from tessera.storage.port import Answer, News, Verb
+from tessera.storage.postgres.connection import Dsn
+from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.lanes import Lanes
+from tessera.storage.postgres.listening import Listener
+from tessera.storage.postgres.readers import Readers
+
+
+def _home(url: str, runtime: Runtime) -> Home:
+    home = Home(Dsn(url), runtime)
+    try:
+        with home.plain() as connection:
+            migrate(connection, runtime)
+    except BaseException:
+        home.close()
+        raise
+    return home
+
+
+class PostgresEngine:
+    """Verbs from any thread, answered once they are committed."""
+
+    def __init__(self, url: str, runtime: Runtime) -> None:
+        self._home = _home(url, runtime)
+        self._lanes = Lanes(self._home, _answer)
+        self._readers = Readers(self._home)
+        self._closing = threading.Lock()
+        self._refusal: str | None = None  # why no verb runs any more
+        watch(self)
+
+    def submit(self, verb: Verb, *args: Any) -> Answer:
+        """Run a verb; the future holds its answer or refusal."""
+        self._check()
+        future: Future[Any] = Future()
+        self._lanes.add(Job(verb, args, partial(_resolve, future)))
+        return future
+
+    def read(self, look: Verb, *args: Any) -> Any:
+        """Run a look beside the verbs."""
+        self._check()
+        return self._readers.read(look, *args)
+
+    def close(self) -> None:
+        """Run what was asked before, then let go of the database. A second call does nothing."""
+        with self._closing:
+            if self._refusal is None:
+                self._refusal = "the store is closed"
+                self._lanes.close()
+                self._home.closing.set()
+                self._readers.close()
+                self._home.close()
+
+    def stand_still(self) -> None:
+        """A fork does no harm to what its child never touches."""
+
+    def go_on(self) -> None:
+        """Nor to the parent."""
+
+    def forked(self) -> None:
+        """In the child, which has none of the threads: the connections stay its parent's."""
+        if self._refusal is None:
+            self._refusal = USED_BY_PARENT
+            self._closing = threading.Lock()
+            keep(self._home, self._lanes, self._readers)
+
+    def _check(self) -> None:
+        if self._refusal is not None:
+            raise Unavailable(self._refusal, definite=True)
+
+
+class PostgresLoopEngine:
+    """Verbs from one event loop, and news of what any process has committed. Call everything from the loop's
+    thread.
+    """
+
+    def __init__(self, url: str, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._home = _home(url, runtime)
+        self.meter = self._home.meter
+        self._lanes = Lanes(self._home, self._answer)
+        self._readers = Readers(self._home)
+        self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
+        self._listener: Listener | None = None
+        self._refusal: str | None = None
+        watch(self)
+
+    def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
+        """Run a verb; the future holds its answer or refusal once that is committed."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if self._refusal is not None:
+            future.set_exception(Unavailable(self._refusal, definite=True))
+        else:
+            self._lanes.add(Job(verb, args, partial(_resolve, future)))
+        return future
+
+    def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
+        """Run a look beside the verbs, in a thread."""
+        return self.compute(partial(self._readers.read, look, *args))
+
+    def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Compute something in a thread."""
+        if self._refusal is not None:
+            future: asyncio.Future[Any] = self._loop.create_future()
+            future.set_exception(Unavailable(self._refusal, definite=True))
+            return future
+        return self._loop.run_in_executor(self._pool, work)
+
+    def watch(self, tell: Callable[[News], None]) -> None:
+        """From now on, call this on the loop after each commit, here or elsewhere, that changed something."""
+
+        def on_loop(news: News) -> None:
+            if self._refusal is None:
+                self._loop.call_soon_threadsafe(tell, news)
+
+        self._home.watch = on_loop
+        self._listener = Listener(self._home, on_loop)
+
+    def _answer(self, jobs: list[Job]) -> None:
+        self._loop.call_soon_threadsafe(_answer, jobs)
+
+    def close(self) -> None:
+        """Run and answer what was asked before, then let go of the database."""
+        if self._refusal is not None:
+            return
+        self._refusal = "the store is closed"
+        self._lanes.close()
+        self._home.closing.set()
+        if self._listener is not None:
+            self._listener.close()
+        self._pool.shutdown()
+        self._readers.close()
+        self._home.close()
+
+    def stand_still(self) -> None:
+        """A fork does no harm to what its child never touches."""
+
+    def go_on(self) -> None:
+        """Nor to the parent."""
+
+    def forked(self) -> None:
+        """In the child, which has none of the threads: the connections stay its parent's."""
+        if self._refusal is None:
+            self._refusal = USED_BY_PARENT
+            keep(self._home, self._lanes, self._readers, self._listener)
+
+
+def _answer(jobs: list[Job]) -> None:
+    for job in jobs:
+        assert job.answer is not None
+        job.answer(job.outcome)
+
+
+def _resolve(future: Future[Any] | asyncio.Future[Any], outcome: Any) -> None:
+    if future.done():  # the caller has gone
+        return
+    if isinstance(outcome, TesseraError | Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -1,0 +1,59 @@
+"""What all connections of one engine share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from tessera.runtime import Runtime
+from tessera.storage import catalogue
+from tessera.storage.meter import Meter
+from tessera.storage.port import News
+from tessera.storage.postgres.clock import Clock
+from tessera.storage.postgres.connection import ENGINE, Connection, Dsn, Prepared, connect
+from tessera.storage.postgres.disk import Disk
+from tessera.storage.postgres.rows import Session
+
+
+class Home:
+    """One store, as one process has it open."""
+
+    def __init__(self, dsn: Dsn, runtime: Runtime) -> None:
+        self.dsn = dsn
+        self.runtime = runtime
+        self.clock = Clock(runtime)
+        statements = catalogue.load(dialect=catalogue.POSTGRES)
+        self.prepared = {name: Prepared(one) for name, one in (statements | ENGINE).items()}
+        self.forgets: dict[str, list[str]] = {}  # statement -> what is remembered until it has run
+        for name, statement in statements.items():
+            for writer in statement.remembered_until:
+                self.forgets.setdefault(writer, []).append(name)
+        self.disk = Disk(self.prepared["reached"], self.prepared["reach_disk"])
+        self.closing = threading.Event()
+        self.meter = Meter()
+        self.watch: Callable[[News], None] | None = None
+        self._spare: list[tuple[Connection, Session]] = [connect(dsn)]
+        self.node = self._spare[0][1].lane  # which of the notifications are our own
+
+    @contextmanager
+    def plain(self) -> Iterator[Connection]:
+        """The connection that the store was opened with, for statements in psycopg's own form."""
+        connection = self._spare[0][0]
+        connection.cursor_factory, connection.prepare_threshold = psycopg.Cursor, None
+        yield connection
+        connection.cursor_factory, connection.prepare_threshold = psycopg.RawCursor, 0
+
+    def connect(self) -> tuple[Connection, Session]:
+        """A connection to run verbs on."""
+        try:
+            return self._spare.pop()  # whoever comes first gets the one that is there
+        except IndexError:
+            return connect(self.dsn)
+
+    def close(self) -> None:
+        """Let go of what nobody took."""
+        while self._spare:
+            self._spare.pop()[0].close()

@@ -1,0 +1,200 @@
+"""Threads that run verbs, in lanes, on connections of the lane's own: what the holder of a lease does never
+stands behind claims, nor claims behind the rest. Verbs that wait in a lane share its next transaction, and the
+more they are, the less each costs. So a second thread begins beside the first only when that pays: when verbs
+have waited for a while, because the database or its disk is slow, or when they have become many.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from tessera.errors import TesseraError, Unavailable
+from tessera.limits import (
+    LANE_THREADS_MAX,
+    LANE_VERBS_MANY,
+    LANE_VERBS_MAX,
+    LATE_SECONDS,
+    LOST_RACES_MAX,
+    PATIENCE_SECONDS_MAX,
+    SECOND_US,
+)
+from tessera.storage.jobs import AGAIN, Job
+from tessera.storage.port import LostRace
+from tessera.storage.postgres.connection import Lost, UnknownOutcome, refusal_of
+from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.naming import CLAIMING, HOLDING, name_of
+from tessera.storage.postgres.writer import Writer
+
+log = logging.getLogger("tessera.storage")
+
+Answered = Callable[[list[Job]], None]
+_PAUSE_SECONDS = 0.1  # before a lost connection is made anew
+
+
+class Lanes:
+    """Every lane of one engine."""
+
+    def __init__(self, home: Home, answered: Answered) -> None:
+        self._holding = Lane(home, "holding", answered)
+        self._claiming = Lane(home, "claiming", answered)
+        self._other = Lane(home, "other", answered)
+
+    def add(self, job: Job) -> None:
+        """Let a verb stand in its lane."""
+        name = name_of(job)
+        lane = self._holding if name in HOLDING else self._claiming if name in CLAIMING else self._other
+        lane.add(job)
+
+    def close(self) -> None:
+        """Run and answer what was asked before, then let go of all connections."""
+        for lane in (self._holding, self._claiming, self._other):
+            lane.close()
+
+
+class Lane:
+    """A line of verbs, and the threads that run them."""
+
+    def __init__(self, home: Home, name: str, answered: Answered) -> None:
+        self._home = home
+        self._name = name
+        self._answered = answered
+        self._line: deque[Job] = deque()
+        lock = threading.Lock()
+        self._changed = threading.Condition(lock)  # for threads that have nothing to do
+        self._many = threading.Condition(lock)  # for the one that stands by
+        self._threads: list[threading.Thread] = []
+        self._working = self._idle = 0
+        self._stands_by = False
+        self._turn = 0  # how often verbs were taken out of the line
+        self._closed = False
+
+    def add(self, job: Job) -> None:
+        """Let a verb stand in line. A thread is started when it is first needed."""
+        with self._changed:
+            if self._closed:
+                raise Unavailable("the store is closed", definite=True)
+            self._line.append(job)
+            if self._stands_by:
+                if len(self._line) == LANE_VERBS_MANY:
+                    self._many.notify()
+            elif self._idle:
+                self._changed.notify()
+            elif len(self._threads) < LANE_THREADS_MAX:
+                name = f"tessera-{self._name}-{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+                self._threads[-1].start()
+
+    def close(self) -> None:
+        """Run what stands in line, then end the threads."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            self._many.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        runner = Runner(self._home)
+        try:
+            while jobs := self._next():
+                try:
+                    runner.run(jobs)
+                finally:
+                    with self._changed:
+                        self._working -= 1
+                self._answered(jobs)
+        finally:
+            runner.close()
+
+    def _next(self) -> list[Job]:
+        """What stands in line, up to a bound, when it is time to run it; nothing once all is over."""
+        with self._changed:
+            while not (self._line and (self._working == 0 or self._is_late())):
+                if not self._line or self._stands_by:
+                    if self._closed and not self._line:
+                        return []
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+            self._working += 1
+            self._turn += 1
+            return [self._line.popleft() for _ in range(min(len(self._line), LANE_VERBS_MAX))]
+
+    def _is_late(self) -> bool:
+        """Stand by beside the threads that work: whether they leave verbs waiting, or many have come."""
+        if self._stands_by:
+            return False
+        turn = self._turn
+        self._stands_by = True
+        in_time = self._many.wait(LATE_SECONDS)
+        self._stands_by = False
+        late = not in_time and turn == self._turn
+        return bool(self._line) and (late or len(self._line) >= LANE_VERBS_MANY or self._working == 0)
+
+
+class Runner:
+    """Runs verbs together; whatever goes wrong with them together, each alone. Every verb gets an outcome."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._writer = Writer(home)
+        self.close = self._writer.close
+
+    def run(self, jobs: list[Job]) -> None:
+        """Their outcomes are durable when this returns."""
+        left = jobs
+        if len(jobs) > 1:
+            try:
+                self._writer.run(jobs)
+                left = [job for job in jobs if job.outcome is AGAIN]
+            except UnknownOutcome as unknown:
+                left = []
+                for job in jobs:
+                    job.outcome = unknown
+            except Exception:
+                log.debug("a shared transaction was undone", exc_info=True)
+                for job in jobs:
+                    job.outcome = None
+        for job in left:
+            self._run_alone(job)
+
+    def _run_alone(self, job: Job) -> None:
+        """One verb, a transaction of its own, run again if it loses a race or its connection."""
+        job.settled = job.settled if job.outcome is AGAIN else 0
+        races = 0
+        until: int | None = None
+        while True:
+            try:
+                job.outcome = AGAIN
+                while job.outcome is AGAIN:
+                    self._writer.run([job])
+                return
+            except LostRace as race:
+                races += 1
+                job.outcome = Unavailable("the rows kept changing under the verb; try again", definite=True)
+                log.debug("a verb lost a race: %s", race)
+                if races >= LOST_RACES_MAX:
+                    return
+            except UnknownOutcome as unknown:
+                job.outcome = unknown
+                return
+            except (Lost, Unavailable) as gone:
+                job.outcome = gone if isinstance(gone, Unavailable) else refusal_of(gone)
+                now = self._home.runtime.elapsed_us()
+                until = until or now + PATIENCE_SECONDS_MAX * SECOND_US
+                if now >= until or self._home.closing.wait(_PAUSE_SECONDS):
+                    log.warning("verb %s: %s", name_of(job), job.outcome.detail)
+                    return
+            except TesseraError as refusal:
+                job.outcome = refusal
+                return
+            except Exception as error:
+                job.outcome = refusal_of(error)
+                log.log(
+                    logging.WARNING if isinstance(job.outcome, Unavailable) else logging.ERROR,
+                    "verb %s failed", name_of(job), exc_info=error,
+                )  # fmt: skip
+                return

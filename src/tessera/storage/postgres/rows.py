@@ -1,0 +1,31 @@
+"""What the engine's own statements answer with."""
+
+from __future__ import annotations
+
+from tessera.rows.base import Row, Scalar, Text
+
+__all__ = ["Opening", "Reached", "Scalar", "Session", "Text"]
+
+
+class Session(Row, frozen=True):
+    """A connection, as the server knows it."""
+
+    lane: str  # never the same for two connections
+    version: int
+    commits: str  # what `synchronous_commit` is
+    standby: int
+
+
+class Reached(Row, frozen=True):
+    """How far the database's own log has come, in bytes."""
+
+    written: int
+    flushed: int
+
+
+class Opening(Row, frozen=True):
+    """What a transaction begins with."""
+
+    now: int
+    last: int
+    generation: int

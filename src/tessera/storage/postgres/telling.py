@@ -1,0 +1,57 @@
+"""What a commit is told as: here, to whoever waits in this process, and to those who listen elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tessera.limits import NEWS_BYTES_MAX
+from tessera.names import ENDING_EVENTS, EVENT_TYPES
+from tessera.storage.port import News
+
+EVERYTHING = News(foreign=True)  # look anew: something may have changed
+
+
+class Notice(Struct, frozen=True, omit_defaults=True):
+    """A notification between processes."""
+
+    node: str  # whose it is
+    ready: list[str] = []
+    events: list[tuple[str, str | None]] = []  # types, each once; of those that may end a task, with the task
+    everything: bool = False  # too much to tell
+
+
+def news_of(
+    one: Callable[[str, dict[str, object]], Any], ready: Iterable[int], events: Iterable[tuple[Any, ...]]
+) -> News:
+    """The news of what one transaction has gathered: queues by number, lines of the log as stored."""
+    return News(
+        ready=frozenset(one("queue_numbered", {"queue": queue}).name for queue in ready),
+        events=[(EVENT_TYPES[event[1]], event[3]) for event in events],
+    )
+
+
+def heard_by_others(news: News, node: str) -> str | None:
+    """The notification, if there is anything to tell; small enough for PostgreSQL."""
+    if not (news.ready or news.events):
+        return None
+    told = {(type_, task_id if type_ in ENDING_EVENTS else None) for type_, task_id in news.events}
+    notice = Notice(node, sorted(news.ready), sorted(told, key=str))
+    text = msgspec.json.encode(notice)
+    if len(text) > NEWS_BYTES_MAX:
+        text = msgspec.json.encode(Notice(node, everything=True))
+    return text.decode()
+
+
+def heard(text: str, node: str) -> News | None:
+    """The news of a notification; None of one's own."""
+    try:
+        notice = msgspec.json.decode(text, type=Notice)
+    except msgspec.MsgspecError:
+        return EVERYTHING  # of another version
+    if notice.node == node:
+        return None
+    return EVERYTHING if notice.everything else News(ready=frozenset(notice.ready), events=notice.events)

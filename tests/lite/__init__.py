@@ -1,0 +1,1 @@
+"""Lite claims: the log, its messages and proofs."""

@@ -1,0 +1,245 @@
+"""The description of the HTTP interface: whole, exact, and the same by every way to it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import jsonschema
+import msgspec
+import pytest
+from service.running import Running, serving
+from service.test_surface import ROWS, Stage, ask
+from verbs.refusals import EVERY_VERB, REFUSALS
+
+import tessera.service
+from tessera import models
+from tessera.errors import REGISTRY, InvalidState, NotFound, RateLimited, UnsupportedMedia
+from tessera.models import Claim, Model, Submitted
+from tessera.service.openapi.document import document
+from tessera.service.openapi.operations import Operations
+from tessera.service.openapi.refusals import of_verb, refusals
+from tessera.service.openapi.responses import Responses
+from tessera.service.openapi.schemas import Schemas
+from tessera.service.own import OWN
+from tessera.surface import SURFACE, Row
+
+OPERATIONS = {
+    operation["operationId"]: (path, method, operation)
+    for path, methods in document()["paths"].items()
+    for method, operation in methods.items()
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service for this file."""
+    with serving(tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
+def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    """What checks a value against a schema of the description."""
+    return jsonschema.Draft202012Validator({**schema, "components": document()["components"]})
+
+
+def followed(part: dict[str, Any]) -> dict[str, Any]:
+    """A part of the description, or what it points at."""
+    if "$ref" not in part:
+        return part
+    _, kind, name = part["$ref"][2:].split("/")
+    return dict(document()["components"][kind][name])
+
+
+def operation_of(name: str) -> dict[str, Any]:
+    """The operation by which a row is met: its own, or that of the row without a flag."""
+    row = ROWS[name]
+    return dict(document()["paths"][row.path][row.method.lower()])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_is_described(name: str) -> None:
+    """Each row with a path is an operation under its own name, or a flag of the operation it shares; every
+    field of its ask is a parameter or a field of the body, exactly once.
+    """
+    row, operation = ROWS[name], operation_of(name)
+    parameters = {one["name"].lower().replace("-", "_") for one in operation["parameters"]}
+    if row.flag is None:
+        assert operation["operationId"] == name
+    else:
+        assert row.flag in parameters
+    body: set[str] = set()
+    if row.body == "json" and not row.reads:
+        (content,) = operation["requestBody"]["content"].values()
+        body = set(followed(content["schema"])["properties"])
+    fields = set(row.ask.__struct_fields__) - ({"content_type"} if row.body == "bytes" else set())
+    assert fields <= parameters | body
+    assert not parameters & body
+
+
+def test_every_path_of_the_service_is_described(service: Running) -> None:
+    """Whatever path the service's modules name, for its own use or its clients', is a page or in the
+    description, and each path of the description is served.
+    """
+    named = set()
+    for module in pkgutil.walk_packages(tessera.service.__path__, "tessera.service."):
+        held = vars(importlib.import_module(module.name)).values()
+        named |= {
+            one.rstrip("/")
+            for one in held
+            if isinstance(one, str) and re.fullmatch(r"/[a-z]+(\.json)?/?", one)
+        }
+    assert {"/healthz", "/mcp", "/openapi.json"} <= named
+    assert named <= set(document()["paths"])
+    for path in document()["paths"]:
+        assert service.call("OPTIONS", path.replace("{", "").replace("}", "")).status == 204, path
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_refusals_are_those_that_the_tests_provoke(name: str) -> None:
+    """What is read off a verb's code is exactly what the tests of that verb provoke."""
+    found = {kind.code for kind in of_verb(SURFACE[name].verb)}
+    if SURFACE[name].answer is Submitted:
+        found = set()  # what its submits are refused with are values
+    door = EVERY_VERB | {"invalid_request"}  # a request that is no ask, before any verb
+    assert found - door == REFUSALS[name] - door
+
+
+def test_the_door_adds_its_own_refusals() -> None:
+    """Beside its verb's a row has those of the door: too many wrong keys where one is needed, a type where
+    there is a body; a batch whose answer holds refusals has no others.
+    """
+    assert RateLimited in refusals(SURFACE["queues"])
+    assert RateLimited not in refusals(SURFACE["health"])
+    assert UnsupportedMedia in refusals(SURFACE["put_blob"])
+    assert UnsupportedMedia not in refusals(SURFACE["get_blob"])
+    assert {kind.status for kind in refusals(SURFACE["submit_batch"])} == {400, 401, 403, 415, 429, 500, 503}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_refusal_is_a_problem_document(name: str) -> None:
+    """Each documented 4xx and 5xx is a problem document whose code is one of its status, with an example."""
+    _, _, operation = OPERATIONS[name]
+    for status, response in operation["responses"].items():
+        if int(status) < 400:
+            continue
+        content = followed(response)["content"]["application/problem+json"]
+        for code, example in content["examples"].items():
+            assert REGISTRY[code].status == int(status) or (code, status) == ("invalid_request", "415")
+            assert example["value"]["status"] == int(status)
+
+
+def _contents() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every body of the description with its place, requests' and answers'."""
+    for name, (_, _, operation) in OPERATIONS.items():
+        bodies = [operation["requestBody"]] if "requestBody" in operation else []
+        for body in [*bodies, *map(followed, operation["responses"].values())]:
+            for media_type, content in body.get("content", {}).items():
+                yield f"{name} {media_type}", content
+
+
+def test_every_example_fits_its_schema() -> None:
+    """There is an example for every JSON body and required parameter, and it is what its schema says."""
+    for _, _, operation in OPERATIONS.values():
+        for parameter in operation["parameters"]:
+            if parameter.get("required"):
+                validator(parameter["schema"]).validate(parameter["example"])
+    for place, content in _contents():
+        values = [one["value"] for one in content.get("examples", {}).values()]
+        values += [content["example"]] if "example" in content else []
+        assert values or "json" not in place or content["schema"] == {}, place
+        for value in values:
+            validator(content["schema"]).validate(value)
+
+
+def test_every_example_of_a_request_is_one() -> None:
+    """The models take the examples of their requests."""
+    for name, row in ROWS.items():
+        _, _, operation = OPERATIONS.get(name, ("", "", {}))
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is not None:
+            named = {one["name"]: one["example"] for one in operation["parameters"] if one["in"] == "path"}
+            models.decode(json.dumps({**content["example"], **named}).encode(), row.ask)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_answer_is_as_described(service: Running, name: str) -> None:
+    """A real answer of each row has the described status, headers, type, and a body of its schema."""
+    stage, row = Stage(service), ROWS[name]
+    worker = row.needs.startswith("the key that claimed") or issubclass(row.ask, Claim)
+    reply = ask(stage, row, stage.worker_key if worker else service.admin)
+
+    response = followed(operation_of(name)["responses"][str(reply.status)])
+    for header, described in response["headers"].items():
+        if followed(described).get("required"):
+            assert header.lower() in reply.headers
+    assert reply.status == row.status
+    content = response["content"]
+    if row.answer_body == "bytes":
+        assert content.keys() & {"*/*", reply.headers["content-type"]}
+        return
+    validator(content["application/json"]["schema"]).validate(reply.json)
+
+
+def test_it_is_served_to_everybody(service: Running) -> None:
+    """`/openapi.json` needs no key, is what the command prints, and is read only."""
+    reply = service.get("/openapi.json", key=None)
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.json == document()
+    printed = subprocess.run(
+        [sys.executable, "-m", "tessera.cli.main", "openapi"], capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    assert json.loads(printed.stdout) == document()
+    assert service.call("HEAD", "/openapi.json", key=None).body == b""
+    refused = service.post("/openapi.json", key=None)
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert service.get("/openapi.json?key=x", key=None).code == "unauthorized"
+
+
+def test_it_stands_behind_the_edge(tmp_path: Path) -> None:
+    """Where there is an edge, the description is answered through it alone, and says so."""
+    with serving(tmp_path, TESSERA_EDGE_SECRET="e" * 32) as service:
+        assert service.get("/openapi.json", key=None).code == "forbidden"
+        assert service.get("/openapi.json", key=None, headers={"x-edge-auth": "e" * 32}).status == 200
+    assert "403" in document()["paths"]["/openapi.json"]["get"]["responses"]
+
+
+def test_a_new_row_is_described_by_itself() -> None:
+    """A verb that nobody has told the description of is described from its row and its code alone."""
+
+    def paint(tx: Any, runtime: Any, caller: Any, ask: Any) -> Any:
+        """Paint it. Twice is once."""
+        raise NotFound if ask.door is None else InvalidState
+
+    class Paint(Model, frozen=True):
+        """What to paint."""
+
+        wall: str
+        door: Annotated[int, msgspec.Meta(ge=3)] | None = None
+
+    paint.__module__ = "tessera.verbs.paint"
+    row = Row(paint, Paint, models.Written, "/v1/walls/{wall}", "admin", "paint", status=201)
+    schemas = Schemas()
+    described = Operations(schemas, Responses(schemas)).of([row])
+
+    assert (described["operationId"], described["summary"]) == ("paint", "Paint it")
+    assert {"201", "404", "409"} <= described["responses"].keys()
+    assert schemas.written["PaintBody"]["properties"] == {"door": {"type": ["integer", "null"], "minimum": 3}}
+    assert "RecordVersion" in schemas.written
+
+
+def test_operations_are_rows_and_the_services_own() -> None:
+    """There is an operation for each row with a path, but for those that a flag picks, and nothing else but
+    what the service answers itself.
+    """
+    assert set(OPERATIONS) == {name for name, row in ROWS.items() if row.flag is None} | {
+        own.name for own in OWN
+    }
