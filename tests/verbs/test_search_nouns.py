@@ -18,6 +18,7 @@ from tessera.library import Tessera
 from tessera.limits import NOUN_TEXT_BYTES_MAX, SCENT_TOKENS_MAX
 from tessera.models import NounScent
 
+VERBS = ("search_nouns",)
 TEXTS = {
     "english": "The payments service restarts at night, see the runbook.",
     "german": "Straßenbahnen fahren über Größe hinaus.",
@@ -206,9 +207,8 @@ def test_damage_on_disk(bench: Bench) -> None:
 def test_whoever_may_not_read_finds_nothing(bench: Bench) -> None:
     """A key without the store scope is refused, admin or not; one with it finds what it may read."""
     bench.store.put_record("s", "k", "word")
-    for verb in ("search_nouns", "match_reflex"):
-        refused(bench, "forbidden", getattr(bench.key(scopes=["admin"]), verb), "word")
-        refused(bench, "forbidden", getattr(bench.key(), verb), "word")
+    for key in (bench.key(scopes=["admin"]), bench.key()):
+        refused(bench, "forbidden", key.search_nouns, "word")
     assert refs(bench.key(scopes=["store"]), "word") == ["s/k"]
 
 
@@ -222,6 +222,7 @@ def test_whoever_may_not_read_finds_nothing(bench: Bench) -> None:
 def test_what_is_no_search(bench: Bench, fields: dict[str, Any]) -> None:
     """Queries, places and limits have their forms."""
     refused(bench, "invalid_request", bench.raw, "search_nouns", json.dumps(fields).encode())
+    refused(bench, "invalid_request", bench.store.search_nouns, **fields)
 
 
 SIGNS = [
