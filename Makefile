@@ -65,6 +65,7 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.lite
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 
