@@ -1,6 +1,7 @@
 # Everything a developer or a newcomer runs. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test tmux browser check format docs suite suite-stub lock-suite bench bench-postgres soak chaos clean
+.PHONY: help demo test tmux browser typescript mcp-conformance check format docs suite suite-stub lock-suite bench \
+	bench-postgres soak chaos clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,12 +10,12 @@ BACKEND ?= store
 PROCESSES ?= 3
 
 help:  ## this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/base  ## a small swarm studies Python's standard library: about half a minute once installed
 	$(BIN)/python -m examples.stdlib_swarm
 
-test: check tmux browser  ## everything that must hold, in its short form
+test: check tmux browser typescript  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
@@ -26,6 +27,8 @@ tmux:
 browser: .venv/dev .venv/axe
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y chromium > /dev/null; } \
 		|| { echo "the tests of the pages need chromium: install it (apt-get install chromium, brew install chromium)"; exit 1; }
+
+typescript: .venv/dev .venv/typescript
 
 check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff format --check --quiet .
@@ -50,6 +53,9 @@ suite-stub: .venv/dev  ## show that every conformance test fails on an empty bac
 lock-suite: .venv/dev  ## record the hashes of the conformance suite, on purpose
 	$(BIN)/python -m conformance.lock
 
+mcp-conformance: .venv/dev .venv/mcp  ## the protocol's own suite and the inspector, on /mcp
+	$(BIN)/python -m pytest interop/mcp
+
 bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scale
@@ -65,7 +71,7 @@ bench-postgres: .venv/dev .venv/bench  ## measure what docs/guides/postgres.md c
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
-		tests/service/test_lifecycle.py
+		tests/service/test_lifecycle.py tests/service/openapi
 
 chaos: .venv/dev  ## kill and freeze nodes, workers and the database under load, on BACKEND=store or postgres
 	TESSERA_LONG=1 TESSERA_CHAOS_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest tests/chaos -k $(BACKEND) -vv
@@ -81,6 +87,18 @@ clean:  ## remove what was installed and made
 .venv/axe: Makefile
 	@command -v npm > /dev/null || { echo "the tests of the pages need npm, for axe-core: install node"; exit 1; }
 	npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.1
+	touch $@
+
+.venv/typescript: examples/typescript/package.json examples/typescript/package-lock.json
+	@command -v npm > /dev/null || { echo "the tests of the TypeScript client need npm: install node 20 or newer"; exit 1; }
+	mkdir -p $@ && cp $^ $@
+	npm ci --silent --no-fund --no-audit --prefix $@
+	touch $@
+
+.venv/mcp: interop/mcp/package.json
+	@command -v npm > /dev/null || { echo "the protocol's own suite needs npm: install node"; exit 1; }
+	mkdir -p $@ && cp $^ $@
+	npm install --silent --no-fund --no-audit --no-package-lock --prefix $@
 	touch $@
 
 .venv/bench: .venv/dev

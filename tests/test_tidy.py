@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 HOUSE = Path(tessera.__file__).parent
 FILES = sorted(
     path
-    for folder in ("src", "tests", "conformance", "examples", "benchmarks", "docs")
+    for folder in ("src", "tests", "conformance", "examples", "benchmarks", "docs", "interop")
     for path in (ROOT / folder).rglob("*.py")
 )
 LINES_PER_FILE_MAX = 300

@@ -85,12 +85,19 @@ def restore(
 def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
     """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
     its leases end, and every token, event number and result number from here on is above all that were handed
-    out since. Nobody should work with the store meanwhile.
+    out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
+    with `unavailable`.
     """
     existing(url)
     if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file or database")
-    door = _door(_url(url), runtime or real_runtime())
+    runtime = runtime or real_runtime()
+    if is_database(_url(url)):
+        _needs_psycopg()
+        from tessera.storage.postgres.alone import alone
+
+        alone(_url(url), runtime)
+    door = _door(_url(url), runtime)
     try:
         return door.keeper().new_epoch()
     finally:

@@ -15,6 +15,8 @@ from tessera.limits import (
 )
 from tessera.models import Advice, Diagnosis, FileFigures, TimeFigures
 from tessera.runtime import Runtime
+from tessera.steps import recall
+from tessera.storage.port import Transaction
 from tessera.storage.probe import Facts, probe
 from tessera.storage.readers import look_at_file
 
@@ -33,6 +35,7 @@ def doctor(path: str, runtime: Runtime, *, patience_seconds: float = BUSY_SECOND
             try:
                 times = look_at_file(path, runtime, figures.of_time)
                 advice += [*_clock(times), *_late(times)]
+                advice += look_at_file(path, runtime, _nouns)
             except TesseraError as refusal:
                 advice.append(Advice("store", "act", refusal.detail, "tessera verify says more"))
     ok = all(one.level != "act" for one in advice)
@@ -169,6 +172,14 @@ def _late(times: TimeFigures) -> Iterator[Advice]:
     else:
         waits = "what is late has not waited long" if times.late else "nothing waits for it"
         yield Advice("reaper", "fine", f"the reaper {ran}, and {waits}")
+
+
+def _nouns(tx: Transaction, runtime: Runtime) -> list[Advice]:
+    """A look: whether everything can be found by its words."""
+    if not recall.left(tx):
+        return []
+    says = "an upgrade has left records and objects that cannot be found by their words yet"
+    return [Advice("nouns", "note", says, "run the service, which indexes them, or tessera reap")]
 
 
 def _size(count: int) -> str:

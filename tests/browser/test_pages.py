@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -219,3 +220,42 @@ def test_the_desk_works_by_keyboard(service: Running, opened: Opened) -> None:
 
     with tessera.open(str(service.store)) as store:
         assert store.task(task_id).cancel_reason == "no longer wanted"
+
+
+@pytest.mark.parametrize("look", ["light-desktop", "dark-phone"])
+def test_everybody_can_read_the_docs(opened: Opened, look: str) -> None:
+    """In both themes and widths the pages of the docs are no wider than their window, and axe-core finds
+    nothing serious on them: on what opens and the first few entries, for the others are made alike, and all
+    of them would take it half a minute.
+    """
+    page = opened("/docs", **LOOKS[look])
+    for path in ("/docs", "/docs/models"):
+        page.goto(path)
+        wide = page.evaluate(
+            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wide <= 0, path
+        page.evaluate("() => [...document.querySelectorAll('article')].slice(5).forEach(one => one.remove())")
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert faults(page) == [], path
+
+
+def test_the_docs_are_read_without_a_script(opened: Opened) -> None:
+    """By keyboard and without scripts: from the list of operations to one of them, open what it takes and
+    gives, and go on to the model that it answers.
+    """
+    page = opened("/docs", java_script_enabled=False)
+    page.get_by_role("navigation", name="Operations").get_by_role(
+        "link", name="POST /v1/tasks/claim"
+    ).first.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#claim$"))
+    claim = page.get_by_role("article", name="POST /v1/tasks/claim", exact=True)
+    expect(claim.get_by_text("Idempotency-Key")).to_be_hidden()
+    claim.get_by_text("Request, answers, refusals").click()
+    expect(claim.get_by_role("region", name="Request of claim")).to_contain_text("Idempotency-Key")
+    claim.get_by_role("region", name="Answers of claim").get_by_role("link", name="Lease", exact=True).click()
+
+    expect(page).to_have_url(re.compile("/docs/models#Lease$"))
+    expect(page.get_by_role("article", name="Lease", exact=True)).to_contain_text("hard_expires_at")

@@ -194,6 +194,21 @@ def test_i15_a_limit_is_the_same_as_over_http(service: Running, mode: str) -> No
     good(call(service, "submit", mode=mode, **of(lease, output=output, idempotency_key=mode)))
 
 
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_there_is_nothing_to_subscribe_to(service: Running, revision: str) -> None:
+    """Who asks to be told of changes is told at once, under its id, that there is no such method."""
+    about = {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"notifications": {"toolsListChanged": True}, "_meta": about}
+    named = {"mcp_protocol_version": revision, "mcp_method": "subscriptions/listen"}
+    reply = post(service, "subscriptions/listen", params, **named)
+
+    assert reply.status == 404
+    assert (reply.json["id"], reply.json["error"]["code"]) == (1, -32601)
+
+
 def test_an_unknown_tool_is_a_fault_of_the_protocol(service: Running) -> None:
     """A tool that is not offered, also one of the wide set, is -32602, not a result."""
 

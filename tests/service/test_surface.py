@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -152,8 +153,8 @@ def ask(stage: Stage, row: Row, key: str | None) -> Reply:
     path = row.path or ""
     for name in [name for name in fields if name.startswith("{")]:
         path = path.replace(name, fields.pop(name))
-    if row.flag is not None:
-        path += f"?{row.flag}=true"
+    query = {**(fields if row.reads else {}), **({row.flag: "true"} if row.flag is not None else {})}
+    path += f"?{urlencode(query)}" if query else ""
     headers = {"idempotency-key": f"key-{next(_numbers)}"} if row.name == "submit" else {}
     body = None if row.reads else fields.pop("bytes", fields)
     return stage.service.call(row.method, path, body, key=key, headers=headers)

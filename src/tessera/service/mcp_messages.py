@@ -4,18 +4,19 @@ belongs to.
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, NotFound, TesseraError
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
 from tessera.traces import well_formed
 
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
+_NO_SUCH_METHOD: Final = -32601
+_LISTEN: Final = "subscriptions/listen"
 
 
 class _Message(Struct, frozen=True):
@@ -42,13 +43,19 @@ class _Traced(Struct, frozen=True):
 
 
 def refused(body: bytes) -> Answer | None:
-    """The answer to what is no request and no notification; the SDK would repeat it to the client."""
+    """The answer to what is no request and no notification; the SDK would repeat it to the client. Who asks
+    to be told of changes is told that there is no such method: nothing that could be told of changes while
+    the service runs, and each answer is one document.
+    """
     try:
-        msgspec.json.decode(body, type=_Message)
+        message = msgspec.json.decode(body, type=_Message)
     except msgspec.ValidationError:
         return _error(_INVALID_REQUEST, "the body must be one JSON-RPC request or notification")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _error(_PARSE_ERROR, "the body is no JSON")
+    if message.method == _LISTEN and message.id is not UNSET:
+        refusal = "there are no subscriptions here: the tools change with the version alone"
+        return _error(_NO_SUCH_METHOD, refusal, message.id, NotFound)
     return None
 
 
@@ -63,7 +70,8 @@ def trace_in(body: bytes) -> str | None:
     return well_formed(found)
 
 
-def _error(code: int, message: str) -> Answer:
-    document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
-    body = msgspec.json.encode(document)
-    return Answer(HTTPStatus.BAD_REQUEST, [JSON, NO_STORE, NOSNIFF], body, InvalidRequest.code)
+def _error(
+    code: int, message: str, id: int | str | None = None, kind: type[TesseraError] = InvalidRequest
+) -> Answer:
+    document = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+    return Answer(kind.status, [JSON, NO_STORE, NOSNIFF], msgspec.json.encode(document), kind.code)

@@ -146,7 +146,11 @@ def _contents() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_every_example_fits_its_schema() -> None:
-    """There is an example for every JSON body, and it is what its schema says."""
+    """There is an example for every JSON body and required parameter, and it is what its schema says."""
+    for _, _, operation in OPERATIONS.values():
+        for parameter in operation["parameters"]:
+            if parameter.get("required"):
+                validator(parameter["schema"]).validate(parameter["example"])
     for place, content in _contents():
         values = [one["value"] for one in content.get("examples", {}).values()]
         values += [content["example"]] if "example" in content else []

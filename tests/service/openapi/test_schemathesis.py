@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -17,12 +18,13 @@ from schemathesis.generation.case import Case
 from service.openapi.town import Town, town
 from service.running import HOST
 
-from tessera.service.openapi.document import document
+from tessera.service.openapi.document import encoded
 
 LONG = os.environ.get("TESSERA_LONG") == "1"
 EXAMPLES = {"admin": 150, "worker": 150, "none": 40} if LONG else {"admin": 6, "worker": 5, "none": 2}
 OPERATIONS = {
-    found.ok().label: found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations()
+    found.ok().label: found.ok()
+    for found in schemathesis.openapi.from_dict(json.loads(encoded())).get_all_operations()
 }
 load_all_checks()
 CHECKED = [

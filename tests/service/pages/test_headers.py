@@ -12,6 +12,8 @@ from service.running import Running
 Visit = Callable[..., Visitor]
 PAGES = (
     "/board",
+    "/docs",
+    "/docs/models",
     "/work",
     "/work/tasks/nothing",
     "/admin",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
@@ -10,6 +11,7 @@ from tessera.service.openapi.schemas import Schema
 from tessera.service.openapi.words import FIELDS, TELLING
 
 _NULL: Final[Schema] = {"type": "null"}
+_FORMS: Final = ("review", "a-key", "t_1", "text/plain", "0" * 64, "00-" + "1" * 32 + "-" + "1" * 16 + "-01")
 
 
 class Examples:
@@ -59,7 +61,7 @@ class Examples:
             case ["array"]:
                 return [self._of(schema["items"], asked)]
             case ["string"]:
-                return "…"
+                return _matching(schema)
             case ["integer" | "number"]:
                 return schema.get("minimum", 1 if asked else 0)
             case ["boolean"]:
@@ -90,10 +92,18 @@ class Examples:
             return any(self._fits(value, one) for one in schema["anyOf"])
         if "enum" in schema:
             return value in schema["enum"]
-        if isinstance(value, list) and value and "items" in schema:
-            return all(self._fits(one, schema["items"]) for one in value)
+        if isinstance(value, list) and "items" in schema:
+            enough = len(value) >= schema.get("minItems", 0)
+            return enough and all(self._fits(one, schema["items"]) for one in value)
         types = _types(schema)
         return not types or _type(value) in types or (_type(value) == "integer" and "number" in types)
+
+
+def _matching(schema: Schema) -> str:
+    """A text that keeps to a pattern: one of the product's own forms, or a test shows the lack of it."""
+    if "pattern" not in schema:
+        return "…"
+    return next((form for form in _FORMS if re.search(schema["pattern"], form)), "…")
 
 
 def _types(schema: Schema) -> list[str]:

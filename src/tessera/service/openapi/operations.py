@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Final
 
 from msgspec import structs
@@ -10,7 +9,7 @@ from msgspec import structs
 from tessera.models import OCTETS, ListEvents
 from tessera.service.openapi.examples import Examples
 from tessera.service.openapi.responses import JSON, Responses
-from tessera.service.openapi.schemas import Schema, Schemas
+from tessera.service.openapi.schemas import Schema, Schemas, prose
 from tessera.surface import Row
 
 SECURITY: Final[list[dict[str, list[str]]]] = [{"key": []}, {"key": [], "edge": []}]
@@ -128,7 +127,7 @@ def _text(row: Row) -> str:
 
 
 def _said(row: Row) -> str:
-    return " ".join((inspect.getdoc(row.verb) or "").split())
+    return prose(row.verb)
 
 
 def _lower(text: str) -> str:

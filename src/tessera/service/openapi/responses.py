@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from http import HTTPStatus
 from itertools import groupby
@@ -14,7 +13,7 @@ from tessera.models import OCTETS, Claim, Content, GetObject, ListEvents
 from tessera.service.answers import BEFORE
 from tessera.service.openapi.examples import Examples
 from tessera.service.openapi.refusals import Kind, refusals
-from tessera.service.openapi.schemas import PROBLEM, Schema, Schemas, pointer
+from tessera.service.openapi.schemas import PROBLEM, Schema, Schemas, pointer, prose
 from tessera.surface import Row
 
 JSON: Final = "application/json"
@@ -111,7 +110,7 @@ class Responses:
     def _good(self, row: Row) -> dict[HTTPStatus, dict[str, Any]]:
         if row.answer is Content:
             return _bytes(row)
-        text = " ".join((inspect.getdoc(row.answer) or "").split())
+        text = prose(row.answer)
         content: dict[str, Any] = {JSON: self._document(self._schemas.answered(row.answer))}
         if row.ask is ListEvents:
             content[EVENTS] = {
@@ -121,10 +120,10 @@ class Responses:
         found = {HTTPStatus(row.status): {"description": text, "headers": headers(), "content": content}}
         for kind in BEFORE:
             if issubclass(kind, row.answer) and row.status != HTTPStatus.OK:
-                before = " ".join((inspect.getdoc(kind) or "").split())
+                before = prose(kind)
                 found[HTTPStatus.OK] = {"description": before, "headers": headers(), "content": content}
         if issubclass(row.ask, Claim):
-            nothing = " ".join((inspect.getdoc(models.Empty) or "").split()).partition(";")[0]
+            nothing = prose(models.Empty).partition(";")[0]
             found[HTTPStatus.NO_CONTENT] = {
                 "description": f"{nothing}.", "headers": headers("Retry-After")
             }  # fmt: skip
@@ -179,7 +178,7 @@ def _place(kind: Kind) -> tuple[int, str, str]:
 
 def _problem(kinds: list[Kind]) -> dict[str, Any]:
     """One status's answer."""
-    texts = [f"`{kind.code}`: {' '.join((inspect.getdoc(kind) or '').split())}" for kind in kinds]
+    texts = [f"`{kind.code}`: {prose(kind)}" for kind in kinds]
     codes = sorted({kind.code for kind in kinds})
     narrowed = {
         "type": "object",

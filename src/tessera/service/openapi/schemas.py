@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect as python
+import re
 from types import UnionType
 from typing import Any, Final, get_args, get_origin
 
@@ -15,6 +16,7 @@ Schema = dict[str, Any]
 
 PROBLEM: Final = "Problem"
 _LOOK_AHEAD: Final = r"(?!\n)"  # Python's `$` needs it; that of JSON Schema is the end, and no less
+_CHAPTER: Final = re.compile(r" \((Specification|Contract) §[^)]*\)")
 _NULL: Final[Schema] = {"type": "null"}
 
 
@@ -60,10 +62,11 @@ class Schemas:
             properties[field.encode_name] = self.field(field, asked)
             if field.required or (not asked and field.default is not UNSET):
                 required.append(field.encode_name)
-        text = " ".join((python.getdoc(model) or "").split())
+        closed = model.__struct_config__.forbid_unknown_fields  # an answer may gain fields
         return {
-            "type": "object", "description": text, "properties": properties,
-            **({"required": required} if required else {}), "additionalProperties": False,
+            "type": "object", "description": prose(model), "properties": properties,
+            **({"required": required} if required else {}),
+            **({"additionalProperties": False} if closed else {}),
         }  # fmt: skip
 
     def field(self, field: structs.FieldInfo, asked: bool) -> Schema:
@@ -71,7 +74,8 @@ class Schemas:
         schema = self._of_annotation(field.type, asked)
         word = FIELDS.get(field.encode_name)
         if word is not None and word.is_object and not schema:
-            schema = {"type": "object" if field.required or not asked else ["object", "null"]}
+            may_lack = asked and not field.required
+            schema = {"type": ["object", "null"] if may_lack else "object", "additionalProperties": True}
         if word is not None and word.text:
             schema = {**schema, "description": word.text}
         if asked and isinstance(field.default, str | int | float):
@@ -118,6 +122,11 @@ class Schemas:
         (only,) = kinds
         schema = self._of(only, asked)
         return schema if len(kinds) == len(kind.types) else nullable(schema)
+
+
+def prose(thing: Any) -> str:
+    """What a class or a function says of itself, on one line, without the chapters that it rests on."""
+    return _CHAPTER.sub("", " ".join((python.getdoc(thing) or "").split()))
 
 
 def nullable(schema: Schema) -> Schema:

@@ -15,6 +15,7 @@ from tessera.service.keys import Keys
 from tessera.service.pages.admin import Admin
 from tessera.service.pages.board import Board
 from tessera.service.pages.desk import Asked, Desk, Visit, shown
+from tessera.service.pages.docs import Docs
 from tessera.service.pages.render import static
 from tessera.service.pages.signing import Signing
 from tessera.service.pages.work import Work
@@ -57,6 +58,7 @@ class Pages:
         desk = self._desk = Desk(engine, keys, bodies, settings, runtime)
         self._signing = Signing(desk)
         self._board = Board(desk)
+        self._docs = Docs(desk)
         routes = [*self._routes(Work(desk), Admin(desk)), *map(_static, _STATIC)]
         self._fixed = {route.template: route for route in routes if "{" not in route.template}
         self._open = [(route.template.split("/"), route) for route in routes if "{" in route.template]
@@ -64,6 +66,8 @@ class Pages:
 
     def _routes(self, work: Work, admin: Admin) -> Iterable[PageRoute]:
         yield PageRoute("/board", "/board", get=self._board.show, open=True)
+        yield PageRoute("/docs", "/docs", get=self._docs.operations, open=True)
+        yield PageRoute("/docs/models", "/docs", get=self._docs.models, open=True)
         for area in ("/work", "/admin"):
             yield PageRoute(f"{area}/sign-in", area, post=self._signing.sign_in, open=True)
             yield PageRoute(f"{area}/sign-out", area, post=self._signing.sign_out)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from tessera.limits import DAY_SECONDS, SECOND_US, SHOWN_CHARS_MAX
 from tessera.names import VERSION
@@ -43,7 +44,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters.update(
         duration=duration, instant=rfc3339, text=text, document=document, short=short,
-        compact=compact, plain=plain,
+        compact=compact, plain=plain, marked=marked,
     )  # fmt: skip
     environment.globals.update(
         version=VERSION, marks=_MARKS, states=STATES,
@@ -92,6 +93,17 @@ def plain(choice: str) -> str:
     """A choice for eyes: a text without its quotes, anything else as JSON."""
     value = msgspec.json.decode(choice)
     return text(value) if isinstance(value, str) and value else document(choice)
+
+
+def marked(said: str) -> Markup:
+    """Prose in which `backticks` mean code; everything in it is escaped."""
+    parts = said.split("`")
+    if not len(parts) % 2:
+        return escape(said)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
 
 
 def short(task_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -220,7 +221,8 @@ class Prepared:
         self.make = _maker(statement.row)
         self.until = statement.remembered_until
         self.as_rows = statement.as_rows
-        self.lock = None if statement.locks is None else Prepared(statement.locks)
+        locks = statement.locks
+        self.lock = None if locks is None else Prepared(replace(locks, name=f"lock_{locks.name}"))
 
     def one(self, execute: Execute, params: dict[str, object]) -> Any:
         row = execute(self.text, self.bind(params)).fetchone()

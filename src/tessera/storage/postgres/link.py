@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 from psycopg import generators
+from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
@@ -73,11 +74,8 @@ class Link:
             return
         expected, self._expected = self._expected, []
         self._commands.append(self._pg.pipeline_sync)
-        connection = self.connection
         try:
-            found = connection.wait(generators.pipeline_communicate(self._pg, self._commands))
-            while len(found) <= len(expected):  # the last one is that of the synchronisation
-                found.append(connection.wait(generators.fetch_many(self._pg)))
+            found = self.connection.wait(self._results(len(expected)))
         finally:
             self._commands.clear()
         error: psycopg.Error | None = None
@@ -97,6 +95,13 @@ class Link:
         asked = self.ask(statement, params)
         self.flush()
         return asked
+
+    def _results(self, expected: int) -> PQGen[list[list[PGresult]]]:
+        """Send the commands; what came of each, and of the synchronisation last."""
+        found: list[list[PGresult]] = yield from generators.pipeline_communicate(self._pg, self._commands)
+        while len(found) <= expected:
+            found.append((yield from generators.fetch_many(self._pg)))
+        return found
 
     def _take(self, one: Asked | str, result: PGresult, error: psycopg.Error | None) -> psycopg.Error | None:
         if result.status not in _GOOD:

@@ -16,10 +16,10 @@ _PAUSE_SECONDS = 0.2
 
 
 def committed(home: Home, lane: str, number: int) -> bool:
-    """Whether the lane's transaction of that number was committed. Each leaves its number in the lane's mark,
-    so that the mark tells, also after a restart of the database or on a standby that took over; to read it
-    waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database does not say in
-    time.
+    """Whether the lane's transaction of that number was committed, and is on disk. Each leaves its number in
+    the lane's mark, so that the mark tells, also after a restart of the database or on a standby that took
+    over; to read it waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database
+    does not say in time.
     """
     until = home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
     while True:
@@ -29,9 +29,8 @@ def committed(home: Home, lane: str, number: int) -> bool:
                 found = home.prepared["find_mark"].one(
                     connection.execute, {"lane": lane, "at": home.clock.last}
                 )
-                home.prepared["remove_mark"].run(connection.execute, {"lane": lane})
             if not connection.warnings:
-                return bool(found.value == number)
+                return bool(found.value >= number)
         except (TesseraError, psycopg.Error) as error:
             log.info("a commit's outcome is not known yet: %s", type(error).__name__)
         if home.closing.is_set() or home.runtime.elapsed_us() > until:

@@ -348,6 +348,8 @@ class Writer:
                 self._ask("change_counts", queue=queue, **dict(zip(STATES, changes, strict=True)))
         if self._bump:
             self.ask(self.prepared("bump_generation"))
+        if not self.events:
+            self._ask("keep_instant", at=self.now)
         self._number += 1
         self._ask("leave_mark", lane=self._lane, number=self._number, at=self.now)
         if self._writes:
