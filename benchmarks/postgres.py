@@ -9,6 +9,7 @@ held open. TESSERA_TEST_DSN names another server.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -21,9 +22,11 @@ import psycopg
 
 import tessera
 from benchmarks import plain, postgres_plain
-from benchmarks.queue import library, median
+from benchmarks.queue import library, median, pairs_of
 from tessera.library import Tessera
+from tessera.runtime import real_runtime
 from tessera.steps import briefs
+from tessera.storage.postgres.engine import PostgresLoopEngine
 from tessera.testing_postgres import Server, database
 
 SECONDS = 2.0
@@ -100,12 +103,29 @@ def batches(store: Tessera, end: float) -> int:
 
 
 def ours(dsn: str, callers: int, act: Callable[[Tessera, float], int]) -> float:
-    """Tessera's rate, from threads of one process, as the handlers of one node are."""
+    """The rate of threads that share one open store."""
     with database(dsn) as own:
         fill(own, TASKS)
         with tessera.open(own) as store:
             store.claim("q", "first")  # connections and statements are there before the clock runs
             return at_once(store, callers, act)
+
+
+def node(dsn: str, callers: int) -> float:
+    """The rate of callers on one event loop, as a node's requests are."""
+
+    async def run(own: str) -> float:
+        engine = PostgresLoopEngine(own, real_runtime(), asyncio.get_running_loop())
+        await pairs_of(engine, callers, 0.3, [])  # connections and statements are there before the clock runs
+        start = time.perf_counter()
+        done = await pairs_of(engine, callers, SECONDS, [])
+        rate = done / (time.perf_counter() - start)
+        engine.close()
+        return rate
+
+    with database(dsn) as own:
+        fill(own, TASKS)
+        return asyncio.run(run(own))
 
 
 def side_by_side(dsn: str, rounds: int) -> None:
@@ -124,7 +144,8 @@ def side_by_side(dsn: str, rounds: int) -> None:
         for name, rate in postgres_peers.measure(dsn, SECONDS).items():
             rates.setdefault(f"{name}, 8 workers", []).append(rate)
         for callers in (8, 64):
-            rates.setdefault(f"Tessera, {callers} callers", []).append(ours(dsn, callers, library))
+            rates.setdefault(f"Tessera, {callers} callers", []).append(node(dsn, callers))
+        rates.setdefault("Tessera, 8 threads (library)", []).append(ours(dsn, 8, library))
         rates.setdefault("Tessera, batches of 100", []).append(ours(dsn, 1, batches))
     rate_of = {name: median(values) for name, values in rates.items()}
     for name, rate in rate_of.items():

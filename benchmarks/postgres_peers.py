@@ -15,6 +15,8 @@ import psycopg
 from pgqueuer import AsyncpgPoolDriver, Job, QueueManager
 from pgqueuer.queries import Queries
 
+from tessera.testing_postgres import on_database
+
 JOBS = 4_000
 WORKERS = 8
 
@@ -99,5 +101,5 @@ def measure(dsn: str, seconds: float) -> dict[str, float]:
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(f"drop database if exists {name} with (force)")
             connection.execute(f"create database {name}")
-        rates[name] = asyncio.run(run(dsn.rpartition("/")[0] + f"/{name}", seconds))
+        rates[name] = asyncio.run(run(on_database(dsn, name), seconds))
     return rates

@@ -26,6 +26,7 @@ from tessera.models import Claim, Lease, Raw, Submit
 from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.storage.loop import LoopEngine
+from tessera.storage.port import EngineOnLoop
 from tessera.storage.sqlite import Writer
 from tessera.surface import SURFACE
 
@@ -50,7 +51,10 @@ def fill(path: Path, tasks: int) -> None:
     for lane in range(1, 4):
         execute("insert into lanes values (?, 1, ?, 0)", (lane, f"k{lane}"))
     execute(ADD, (tasks, writer.clock.instant() - 2 * tasks))
-    execute("insert into briefs select serial, ?, ? from tasks", (briefs.digest(plain.BRIEF), plain.BRIEF))
+    execute(
+        "insert into briefs (serial, sha256, brief) select serial, ?, ? from tasks",
+        (briefs.digest(plain.BRIEF), plain.BRIEF),
+    )
     execute("update counts set ready = ?", (tasks,))
     execute("commit")
     execute("pragma wal_checkpoint(truncate)").fetchall()
@@ -70,9 +74,16 @@ def disk(folder: Path) -> float:
 
 
 async def on_loop(path: Path, callers: int, times: list[float]) -> int:
-    """Pairs from callers of one event loop, each waiting for its durable answer."""
+    """Pairs from callers of one event loop."""
     engine = LoopEngine(str(path), real_runtime(), asyncio.get_running_loop())
-    end, done = time.perf_counter() + SECONDS, 0
+    done = await pairs_of(engine, callers, SECONDS, times)
+    engine.close()
+    return done
+
+
+async def pairs_of(engine: EngineOnLoop, callers: int, seconds: float, times: list[float]) -> int:
+    """Pairs from callers that each wait for their durable answers, on any engine."""
+    end, done = time.perf_counter() + seconds, 0
 
     async def call(name: str) -> None:
         nonlocal done
@@ -90,7 +101,6 @@ async def on_loop(path: Path, callers: int, times: list[float]) -> int:
             done += 1
 
     await asyncio.gather(*(call(f"w{n}") for n in range(callers)))
-    engine.close()
     return done
 
 

@@ -62,7 +62,8 @@ def store(folder: str, ready: int, delayed: int) -> Writer:
     rare = max(CLAIMS + 2, ready // 100_000)
     execute("update tasks set lane = 4 where serial > (select max(serial) from tasks) - ?", (rare,))
     execute(
-        "insert into briefs select serial, ?, ? from tasks where due is null", (briefs.digest(BRIEF), BRIEF)
+        "insert into briefs (serial, sha256, brief) select serial, ?, ? from tasks where due is null",
+        (briefs.digest(BRIEF), BRIEF),
     )
     execute("update counts set ready = ?", (ready + delayed,))
     execute("commit")

@@ -27,7 +27,7 @@ def store(world: World) -> Iterator[tessera.Tessera]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The DSN of a real PostgreSQL: that of TESSERA_TEST_DSN, else a server started for this run's process."""
+    """The DSN of a real PostgreSQL: that of TESSERA_TEST_DSN, else one started for this process."""
     if given := os.environ.get("TESSERA_TEST_DSN"):
         yield given
         return

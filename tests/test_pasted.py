@@ -34,6 +34,12 @@ PASTED = [
     ("docs/guides/client.md", "", ["done ", "['ready', 'ready']"], ["done ", "['ready', 'ready']"]),
     ("docs/guides/workers.md", "", [], []),
     ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
+    (
+        "docs/guides/recall.md",
+        "",
+        ["nouns/keys.md", "Given up before:"],
+        ["nouns/keys.md", "Given up before:"],
+    ),
     ("examples/README.md", "", [": done\n"], [": done\n"]),
 ]
 

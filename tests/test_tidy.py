@@ -37,12 +37,16 @@ BANNED = {
         "forks.py",
         "backup.py",
         "probe.py",
+        "moving/tables.py",
     ),
     r"\b(?i:select|update|delete|insert) .*\b(from|set|into)\b": (
         "connection.py",
         "sqlite.py",
         "migrate.py",
         "migrate_postgres.py",
+        "moving/sqlite.py",
+        "moving/postgres.py",
+        "moving/tables.py",
         "testing_postgres.py",
     ),
     r"# *type: *ignore": (),
@@ -73,7 +77,8 @@ def test_nothing_banned(path: Path) -> None:
     broken = [
         pattern
         for pattern, allowed in BANNED.items()
-        if path.name not in allowed and re.search(pattern, code, re.MULTILINE)
+        if not path.as_posix().endswith(tuple(f"/{name}" for name in allowed))
+        and re.search(pattern, code, re.MULTILINE)
     ]
 
     assert broken == []

@@ -1,5 +1,5 @@
-"""The store on PostgreSQL, in this process and behind `tessera serve`: on a server of the suite's own, or on the
-one that TESSERA_TEST_DSN names.
+"""The store on PostgreSQL, in this process and behind `tessera serve`: on a server of the suite's own, or on
+the one that TESSERA_TEST_DSN names.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tessera.names import VERSION as __version__
 
 if TYPE_CHECKING:
-    from tessera.app import doctor, open, restore
+    from tessera.app import doctor, migrate_store, new_epoch, open, restore
     from tessera.client import AsyncClient, Client
     from tessera.errors import TesseraError
     from tessera.library import Tessera
@@ -21,6 +21,8 @@ __all__ = [
     "Worker",
     "__version__",
     "doctor",
+    "migrate_store",
+    "new_epoch",
     "open",
     "restore",
 ]
@@ -32,6 +34,8 @@ _HOMES = {
     "TesseraError": "tessera.errors",
     "Worker": "tessera.worker",
     "doctor": "tessera.app",
+    "migrate_store": "tessera.app",
+    "new_epoch": "tessera.app",
     "open": "tessera.app",
     "restore": "tessera.app",
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
-from tessera import diagnosis, models, upkeep
+from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
 from tessera.errors import InvalidRequest, ScopeDenied
@@ -18,12 +19,13 @@ from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
-from tessera.rules import waits
+from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
+from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
@@ -45,23 +47,18 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
         from tessera.client import Client  # what a local store need not load
 
         return Client(url, key, runtime=runtime)
-    runtime = runtime or real_runtime()
-    if is_database(url):
-        store = Tessera(_database_door(url, runtime))
-    else:
-        path = _path(url)
-        engine = DirectEngine(path, runtime)
-        store = Tessera(DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime)))
+    store = Tessera(_door(url, runtime or real_runtime()))
     return store if key is None else store.as_key(key)
 
 
 def serve(
     *, started: Callable[[str], None], tls: tuple[str, str] | None = None, insecure: bool = False,
-    runtime: Runtime | None = None, **given: Any,
+    runtime: Runtime | None = None, beside: Iterable[Callable[[], Iterable[Any]]] = (), **given: Any,
 ) -> None:  # fmt: skip
     """Serve a store over HTTP until SIGTERM; `started` is called with the URL once it answers. Settings come
     from the environment; those `given` by name (not None) count more. `tls` names the files of a certificate
-    and its key. Refuses wrong settings with `invalid_request`.
+    and its key. Each of `beside` gives the `Gauge`s of something that runs beside the service. Refuses wrong
+    settings with `invalid_request`.
     """
     from tessera.service import lifecycle  # a server is loaded by whoever serves, and by nobody else
 
@@ -69,7 +66,7 @@ def serve(
     real = runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
     opens = _opens_on_loop(settings.store, real)
-    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure)
+    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure, beside=beside)
 
 
 def restore(
@@ -83,6 +80,49 @@ def restore(
     path = _file(url)
     runtime = runtime or real_runtime()
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
+
+
+def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+    """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
+    its leases end, and every token, event number and result number from here on is above all that were handed
+    out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
+    with `unavailable`.
+    """
+    existing(url)
+    if is_service(_url(url)):
+        raise InvalidRequest("this is done on the store's own machine: name its file or database")
+    runtime = runtime or real_runtime()
+    if is_database(_url(url)):
+        _needs_psycopg()
+        from tessera.storage.postgres.alone import alone
+
+        alone(_url(url), runtime)
+    door = _door(_url(url), runtime)
+    try:
+        return door.keeper().new_epoch()
+    finally:
+        door.close()
+
+
+def migrate_store(
+    source: str, target: str, *, unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None
+) -> models.Moved:
+    """Move a whole store from one URL to another, SQLite to PostgreSQL or back: every row, number and receipt
+    stays what it was. Nobody may use either of them meanwhile. What was cut off goes on where it stopped when
+    it is called again. Both sides are compared and the new store verified before anybody can open it; the old
+    one is left as it is. Refuses a target that holds something, with `invalid_request`, and a store that is
+    in use, or (unless `unsound`) has something wrong in it, with `unavailable`.
+    """
+    from tessera import transfer
+    from tessera.storage.backup import refusals
+
+    runtime = runtime or real_runtime()
+    with refusals(), ExitStack() as both:
+        comes_from = _source(source, runtime)
+        both.callback(comes_from.close)
+        goes_to = _target(target, runtime)
+        both.callback(goes_to.close)
+        return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
 
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
@@ -126,7 +166,7 @@ class DirectDoor:
         """
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
-        asked: Model = models.decode(ask, row.ask)
+        asked: Model = tracing.of_tasks(models.decode(ask, row.ask), traces.current())
         if row.is_act:
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
         wait_us = int(waits.seconds(asked) * SECOND_US)
@@ -168,6 +208,14 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _door(url: str, runtime: Runtime) -> DirectDoor:
+    if is_database(url):
+        return _database_door(url, runtime)
+    path = _path(url)
+    engine = DirectEngine(path, runtime)
+    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime))
+
+
 def _database_door(url: str, runtime: Runtime) -> DirectDoor:
     _needs_psycopg()
     from tessera.storage.postgres.engine import PostgresEngine
@@ -186,6 +234,28 @@ def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEven
 
     path = _path(url)
     return lambda loop: LoopEngine(path, runtime, loop)
+
+
+def _source(url: str, runtime: Runtime) -> Source:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresSource
+
+        return PostgresSource(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteSource
+
+    return SqliteSource(upkeep.existing(_file(url)), runtime)
+
+
+def _target(url: str, runtime: Runtime) -> Target:
+    if is_database(url):
+        _needs_psycopg()
+        from tessera.storage.moving.postgres import PostgresTarget
+
+        return PostgresTarget(url, runtime)
+    from tessera.storage.moving.sqlite import SqliteTarget
+
+    return SqliteTarget(_file(url), runtime)
 
 
 def _needs_psycopg() -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tessera import figures
 from tessera.errors import TesseraError
 from tessera.limits import (
     BUSY_SECONDS_MAX,
     CLOCK_BEHIND_SECONDS,
     DISK_BYTES_SPARE,
     REAP_SECONDS_MAX,
-    SECOND_US,
     WAL_BYTES_LARGE,
 )
-from tessera.models import Advice, Diagnosis
-from tessera.rows import Late, Numbers
+from tessera.models import Advice, Diagnosis, FileFigures, TimeFigures
 from tessera.runtime import Runtime
+from tessera.steps import recall
 from tessera.storage.port import Transaction
 from tessera.storage.probe import Facts, probe
 from tessera.storage.readers import look_at_file
@@ -27,13 +27,19 @@ def doctor(path: str, runtime: Runtime, *, patience_seconds: float = BUSY_SECOND
     """Look a store over from the outside in: its file, its disk, its locks, its pages, its time, what is late
     in it. Changes nothing.
     """
-    facts = probe(path, int(patience_seconds * 1_000))
-    advice = [*_file(facts, path), *_disk(facts)]
+    facts, files, times = probe(path, int(patience_seconds * 1_000)), figures.of_files(path), None
+    advice = [*_file(facts, path), *_disk(files)]
     if facts.is_store and facts.refusal is None:
-        advice += [*_pages(facts), *_log(facts), *_locks(facts)]
+        advice += [*_pages(facts), *_log(facts, files), *_locks(facts)]
         if facts.schema == facts.schema_known and not facts.damage:
-            advice += _inside(path, runtime)
-    return Diagnosis(ok=all(one.level != "act" for one in advice), store=path, advice=advice)
+            try:
+                times = look_at_file(path, runtime, figures.of_time)
+                advice += [*_clock(times), *_late(times)]
+                advice += look_at_file(path, runtime, _nouns)
+            except TesseraError as refusal:
+                advice.append(Advice("store", "act", refusal.detail, "tessera verify says more"))
+    ok = all(one.level != "act" for one in advice)
+    return Diagnosis(ok=ok, store=path, advice=advice, files=files, times=times)
 
 
 def _file(facts: Facts, path: str) -> Iterator[Advice]:
@@ -89,10 +95,10 @@ def _refusal(facts: Facts, path: str) -> Advice | None:
     return None if says is None else Advice("file", "act", says, do)
 
 
-def _disk(facts: Facts) -> Iterator[Advice]:
-    if facts.free_bytes is not None:
-        says = f"{_size(facts.free_bytes)} are free on the store's disk"
-        if facts.free_bytes < DISK_BYTES_SPARE:
+def _disk(files: FileFigures) -> Iterator[Advice]:
+    if files.disk_free_bytes is not None:
+        says = f"{_size(files.disk_free_bytes)} are free on the store's disk"
+        if files.disk_free_bytes < DISK_BYTES_SPARE:
             yield Advice("disk", "act", says, f"make room: below {_size(DISK_BYTES_SPARE)} verbs soon fail")
         else:
             yield Advice("disk", "fine", says)
@@ -108,9 +114,9 @@ def _pages(facts: Facts) -> Iterator[Advice]:
         yield Advice("pages", "fine", "SQLite finds no damage; tessera verify looks at the contents")
 
 
-def _log(facts: Facts) -> Iterator[Advice]:
-    says = f"the write-ahead log holds {_size(facts.wal_bytes)}"
-    if facts.wal_bytes < 2 * WAL_BYTES_LARGE:
+def _log(facts: Facts, files: FileFigures) -> Iterator[Advice]:
+    says = f"the write-ahead log holds {_size(files.wal_bytes)}"
+    if files.wal_bytes < 2 * WAL_BYTES_LARGE:
         yield Advice("log", "fine", says)
         return
     if facts.holders.reading:
@@ -136,47 +142,44 @@ def _locks(facts: Facts) -> Iterator[Advice]:
         yield Advice("locks", "fine", "nobody holds the write lock")
 
 
-def _inside(path: str, runtime: Runtime) -> list[Advice]:
-    try:
-        advice: list[Advice] = look_at_file(path, runtime, _late)
-    except TesseraError as refusal:
-        return [Advice("store", "act", refusal.detail, "tessera verify says more")]
-    return advice
-
-
-def _late(tx: Transaction, runtime: Runtime) -> list[Advice]:
-    """A look: the clock, and what time has come for."""
-    numbers: Numbers = tx.one("numbers")
-    wall = runtime.now_us()
-    behind = (numbers.last_instant - wall) / SECOND_US
+def _clock(times: TimeFigures) -> Iterator[Advice]:
+    behind = times.clock_behind_seconds
     if behind > CLOCK_BEHIND_SECONDS:
         says = (
             f"this machine's clock is {behind:.0f} s behind the store's last instant; time there stands still"
         )
         do = "set the clock; until then no lease lapses and nothing delayed starts"
-        advice = [Advice("clock", "act", says, do)]
+        yield Advice("clock", "act", says, do)
     else:
-        advice = [Advice("clock", "fine", "this machine's clock is not behind the store's")]
-    reaped = tx.one("reaper_last_run")
-    ran = "never ran" if reaped is None else f"last ran {_ago(tx.now - reaped.value)} ago"
-    late: list[Late] = tx.all("late", now=tx.now)
-    overdue = [one for one in late if tx.now - one.since > REAP_SECONDS_MAX * SECOND_US]
-    for one in late:
+        yield Advice("clock", "fine", "this machine's clock is not behind the store's")
+
+
+def _late(times: TimeFigures) -> Iterator[Advice]:
+    """What time has come for, and whether somebody sees to it."""
+    ago = times.reaped_seconds_ago
+    ran = "never ran" if ago is None else f"last ran {int(ago)} s ago"
+    overdue = False
+    for queue, one in times.late.items():
         what = f"{one.expired_leases} expired leases and {one.overdue_tasks} overdue tasks"
-        says = f"queue {one.queue} has {what}, the first since {_ago(tx.now - one.since)}"
+        says = f"queue {queue} has {what}, the first since {int(one.late_seconds)} s"
         do = "tessera reap settles them; so does the next claim of the queue"
-        advice.append(Advice("late", "act" if one in overdue else "note", says, do))
+        is_overdue = one.late_seconds > REAP_SECONDS_MAX
+        overdue = overdue or is_overdue
+        yield Advice("late", "act" if is_overdue else "note", says, do)
     if overdue:
         do = "run the service, which reaps, or tessera reap every minute"
-        advice.append(Advice("reaper", "act", f"the reaper {ran}, and something is waiting for it", do))
+        yield Advice("reaper", "act", f"the reaper {ran}, and something is waiting for it", do)
     else:
-        waits = "what is late has not waited long" if late else "nothing waits for it"
-        advice.append(Advice("reaper", "fine", f"the reaper {ran}, and {waits}"))
-    return advice
+        waits = "what is late has not waited long" if times.late else "nothing waits for it"
+        yield Advice("reaper", "fine", f"the reaper {ran}, and {waits}")
 
 
-def _ago(us: int) -> str:
-    return f"{us // SECOND_US} s"
+def _nouns(tx: Transaction, runtime: Runtime) -> list[Advice]:
+    """A look: whether everything can be found by its words."""
+    if not recall.left(tx):
+        return []
+    says = "an upgrade has left records and objects that cannot be found by their words yet"
+    return [Advice("nouns", "note", says, "run the service, which indexes them, or tessera reap")]
 
 
 def _size(count: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 VERSION: Final = "0.2.0"
 HOW_TO_GET_MCP: Final = "pip install 'tessera-swarm[mcp]', in a clone pip install '.[mcp]'"
+HOW_TO_GET_OTEL: Final = "pip install 'tessera-swarm[otel]', in a clone pip install '.[otel]'"
 HOW_TO_GET_POSTGRES: Final = "pip install 'tessera-swarm[postgres]', in a clone pip install '.[postgres]'"
 
 # `$` alone lets a trailing newline through in Python; the look-ahead closes that, in JavaScript too.

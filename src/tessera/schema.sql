@@ -106,11 +106,13 @@ create table leases (
 create index leases_expiring on leases (queue, expires_at);
 create index leases_claimed_under on leases (claim_key) where claim_key is not null;
 
--- Apart from the hot row. The hash is checked before a brief is handed out.
+-- Apart from the hot row. The hash is checked before a brief is handed out. `traceparent` is the W3C trace context that
+-- the task was enqueued in.
 create table briefs (
   serial integer primary key references tasks,
   sha256 text not null,
-  brief text not null
+  brief text not null,
+  traceparent text
 ) strict;
 
 create table task_deps (

@@ -35,6 +35,8 @@ class Settings(Struct, frozen=True):
         10_000  # waiting for work or for their turn
     )
     claim_deadline_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 10.0  # for a claim's turn
+    metrics_port: Annotated[int, Meta(ge=0, le=65_535)] | None = None  # of 127.0.0.1: /metrics without a key
+    traces: Literal["off", "on"] = "off"  # whether OpenTelemetry is told of every verb
     mcp_tools: Literal["core", "all"] = "core"  # a worker's seven, or with them those of who hands out work
     mcp_hosts: tuple[Host, ...] = ()  # names, beside its own address, under which /mcp may be asked
     log: Literal["text", "json"] = "text"

@@ -51,7 +51,7 @@ class Server:
     """
 
     def __init__(self, folder: Path | None = None, settings: Mapping[str, str] | None = None) -> None:
-        """`folder` may hold the data of a cluster that exists already; `settings` count more than SETTINGS."""
+        """`folder` may hold the data of a cluster that exists already; `settings` beat SETTINGS."""
         self.user = _ROOTS_STAND_IN if os.geteuid() == 0 else None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="tessera-pg-"))
         self.programs = self._reachable(programs())
@@ -86,8 +86,8 @@ class Server:
         options.append(f"-cunix_socket_directories={self.folder}")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(  # noqa: S603 - a program of the installed package
-                [self.programs / "postgres", "-D", self.data, *options], user=self.user, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, start_new_session=True,
+                [self.programs / "postgres", "-D", self.data, *options], user=self.user, cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self._watcher = subprocess.Popen(  # noqa: S603 - a script of our own
             ["/bin/sh", "-c", _WATCH, str(self.process.pid)], stdin=subprocess.PIPE, start_new_session=True
@@ -95,7 +95,7 @@ class Server:
         self._await_answer()
 
     def end(self, number: int = signal.SIGINT) -> None:
-        """End it: SIGINT as an administrator would, SIGQUIT or SIGKILL as a crash. It may be started again."""
+        """End it: SIGINT as an administrator would, SIGQUIT or SIGKILL as a crash."""
         if self._watcher is not None:  # first, while the number that it would signal is the server's
             self._watcher.kill()
             self._watcher.wait()

@@ -40,6 +40,10 @@ class Keeper:
         """A copy of the store's file, checked."""
         return backup(self._path, file, self._runtime, force=force, unsound=unsound, tell=tell)
 
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
+
 
 class DatabaseKeeper:
     """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
@@ -58,6 +62,10 @@ class DatabaseKeeper:
             "a store on PostgreSQL is backed up by PostgreSQL: pg_dump --format=custom for a copy as of one "
             "instant, pg_basebackup with an archive of the log to come back to any"
         )
+
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        return _new_epoch(self._engine)
 
 
 def backup(
@@ -134,6 +142,11 @@ def _begin_epoch(made: str, runtime: Runtime, outlived: copies.Outlived, unsound
         return epoch
     finally:
         engine.close()
+
+
+def _new_epoch(engine: Engine) -> Epoch:
+    epoch: Epoch = engine.submit(store_restored, 0, "[]").result()
+    return epoch
 
 
 def _checked(tx: Transaction, runtime: Runtime, tell: Tell) -> tuple[Verified, Numbers]:

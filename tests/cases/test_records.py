@@ -45,6 +45,19 @@ def test_b09_a_prefix_is_no_pattern(bench: Bench) -> None:
             assert page.next == (found[limit - 1] if limit < len(found) else None)
 
 
+def test_b09_a_query_is_no_pattern(bench: Bench) -> None:
+    """B09: a search takes `_`, `%` and `*` for no pattern: what has no word in it finds nothing, and a key is
+    found by its own words.
+    """
+    for key in ("a_b", "axb", "A_c", "a.d"):
+        bench.store.put_record("s", key, {})
+        bench.store.put_object("nouns", key, b"")
+    for query in ("%", "_", "*", "%%", "_ %"):
+        assert bench.store.search_nouns(query) == []
+    for query in ("a_b", "a%b", "a*b"):
+        assert {noun.ref for noun in bench.store.search_nouns(query)} == {"s/a_b", "nouns/a_b"}
+
+
 def test_b10_one_first_version(bench: Bench) -> None:
     """B10: of 16 that make one key, one does, then of 16 that follow its first version, one does; the others
     are told the version there is, and the history has no gap.

@@ -108,6 +108,10 @@ class Worker:
         """Freeze it, or let it go on."""
         self._process.send_signal(number)
 
+    def check(self) -> None:
+        """It must not have failed."""
+        assert self._process.poll() is None, self._log.read_text()
+
     def kill(self) -> None:
         """As the kernel does it when memory is short."""
         self._process.kill()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable
 
-from chaos.town import Town
+from chaos.town import PATIENCE_SECONDS, Town
 
-AFTER = 15  # submits answered between two blows, and while somebody is away
+AFTER = 10  # submits answered between two blows, and while somebody is away
+# How long a node stands still at most: in the short form not until all who asked it have given up.
+FREEZE_SECONDS = PATIENCE_SECONDS if os.environ.get("TESSERA_LONG") == "1" else 6
 # Nobody's connection but the one that asks.
 BACKENDS = """select count(pg_terminate_backend(pid)) from pg_stat_activity
               where backend_type = 'client backend' and pid <> pg_backend_pid()"""
@@ -44,7 +47,7 @@ def freeze_node(town: Town, chance: random.Random) -> None:
     node = chance.choice(town.nodes)
     node.signal(signal.SIGSTOP)
     if len(town.nodes) > 1:
-        town.progress(AFTER)
+        town.progress(AFTER, FREEZE_SECONDS)
     node.signal(signal.SIGCONT)
 
 

@@ -28,7 +28,7 @@ def test_n02_postgres_failover_loses_nothing(tmp_path: Path) -> None:
     synchronous standby is promoted: every submit that was answered is there, once, and every receipt can be
     computed again.
     """
-    with pair() as (primary, standby, dsn), town(dsn, tmp_path, nodes=2, workers=4) as there:
+    with pair() as (primary, standby, dsn), town(dsn, tmp_path, nodes=2, workers=3) as there:
         pids = [node.pid for node in there.nodes]
         for _ in range(ROUNDS - 1):
             fail_over(there, primary, standby)

@@ -26,7 +26,7 @@ def test_n01_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
     nothing is doubled, counts are a recount, every receipt can be computed again, the log was followed
     without a gap.
     """
-    workers, rounds = (16, 20) if LONG else (4, 1)
+    workers, rounds = (16, 20) if LONG else (3, 1)
     with town(str(tmp_path / "store.db"), tmp_path, nodes=1, workers=workers) as there:
         storm.blow(there, storm.ON_ONE_FILE, rounds, seed)
         there.finish()
@@ -35,11 +35,11 @@ def test_n01_store_one_node_on_a_file(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_n01_postgres_nodes_on_one_database(tmp_path: Path, seed: int) -> None:
-    """N01: the same for three nodes on one database, whose connections are ended and which is itself
+    """N01: the same for several nodes on one database, whose connections are ended and which is itself
     restarted, in order, at once and as if its machine had died.
     """
-    workers, rounds = (16, 10) if LONG else (5, 1)
-    with cluster() as (server, dsn), town(dsn, tmp_path, nodes=3, workers=workers, cluster=server) as there:
+    nodes, workers, rounds = (3, 16, 10) if LONG else (2, 4, 1)
+    with cluster() as (server, dsn), town(dsn, tmp_path, nodes, workers, server) as there:
         storm.blow(there, storm.ON_A_DATABASE, rounds, seed)
         there.finish()
         assert_whole(there)

@@ -19,7 +19,10 @@ from tessera.models import Event
 
 PATIENCE_SECONDS = 120  # with no progress in that time, something is stuck
 PLANS = ("plain", "plain", "slow", "flaky", "parent", "parked", "returned", "dependent")
-READY_LOW, READY_STEP = 60, 40  # how much work lies ready at least, and how much is brought at once
+READY_LOW, READY_STEP = 24, 16  # how much work lies ready at least, and how much is brought at once
+BUSY = """select pid, state, wait_event, clock_timestamp() - state_change as idle, pg_blocking_pids(pid),
+            left(query, 80) from pg_stat_activity where backend_type = 'client backend'
+            and (state <> 'idle' or wait_event <> 'ClientRead') and pid <> pg_backend_pid()"""
 LEASES = dict(heartbeat_seconds=1, miss_limit=2, max_attempts=20, backoff_base_seconds=0)
 
 
@@ -103,14 +106,24 @@ class Town:
         """How many submits have been answered."""
         return sum(len(answers) for answers in self.told("receipt"))
 
-    def progress(self, receipts: int) -> None:
-        """Wait until so many more submits have been answered."""
-        goal, end = self.receipts() + receipts, time.monotonic() + PATIENCE_SECONDS
+    def progress(self, receipts: int, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until so many more submits have been answered; with less patience, or so many seconds."""
+        goal, end = self.receipts() + receipts, time.monotonic() + seconds
         while self.receipts() < goal:
-            for one in self._beside:
+            for one in (*self._beside, *self.workers):
                 one.check()
-            assert time.monotonic() < end, f"stuck: {goal - self.receipts()} of {receipts} never came"
+            if time.monotonic() > end:
+                assert seconds < PATIENCE_SECONDS, f"stuck, {self._state()}"
+                return
             time.sleep(0.05)
+
+    def _state(self) -> str:
+        """What can be seen of a town that stands still."""
+        up = [node.name for node in self.nodes if node.is_up()]
+        said = [f"up are {up}, {self.receipts()} receipts, {len(self.followed)} lines"]
+        if self.cluster is not None:
+            said += map(str, self.cluster.ask(BUSY))
+        return "\n".join(said)
 
     def finish(self) -> None:
         """Bring nothing more, let all work come to its end, then let everybody go."""

@@ -100,7 +100,11 @@ def test_commands_share_their_options(path: str, command: click.Command) -> None
 
     room = " ".join(path.split()[:2])
     if path not in ("tessera wake serve", "tessera openapi"):
-        assert {"tessera message": "--catalog", "tessera wake": "--socket"}.get(room, "--store") in names
+        assert {
+            "tessera message": "--catalog",
+            "tessera wake": "--socket",
+            "tessera migrate-store": "source",
+        }.get(room, "--store") in names
     assert ("--json" in names) == (path not in WITHOUT_JSON)
 
 

@@ -124,6 +124,15 @@ async def _documents_and_bytes(ask: Any, name: str) -> list[Any]:
     ])])  # fmt: skip
     told.append((await ask("get_record", "facts", name, 1)).value)
     told.append([one.value for one in (await ask("record_history", "facts", name)).versions])
+    [found] = await ask("search_nouns", name, "facts")
+    told += [found.ref == f"facts/{name}", found.version, found.score]
+    told += [
+        (await ask("noun", f"facts/{name}")).version,
+        (await ask("read_noun", f"facts/{name}", 1, 2)).text,
+    ]
+    await ask("put_record", "tessera.reflexes", name, {"trigger": f"what {name} does", "step": [1]})
+    recalled = await ask("match_reflex", f"what {name} does")
+    told += [recalled.matches[0].step, recalled.matches[0].exact, recalled.warnings]
     told.append((await ask("publish_feed", f"feed-{name}", {"n": 1})).cursor)
     page = await ask("poll_feed", f"feed-{name}", 0, wait=1)
     told += [[item.payload for item in page.items], page.next]

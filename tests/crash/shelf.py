@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import apsw
+
 import tessera
 from crash.script import Script
 
@@ -50,7 +52,16 @@ class Shelf(Script):
         self.step("second version", lambda: put("b", "k", BYTES[:-1], 1), self.is_version(2))
         self.step("third version", lambda: put("b", "k", io.BytesIO(BYTES), 2), self.is_version(3))
         self.refused("overtaken", "version_conflict", lambda: put("b", "two", Overtaken(store)))
+        self.step("upgrade", self.upgraded)
         self.step("sweep", store.reap)
+
+    def upgraded(self) -> None:
+        """As if nothing here had been indexed: what a store of an earlier version leaves to the reaper."""
+        connection = apsw.Connection(self.path)
+        for table in ("reflexes_parts", "reflexes_words", "reflexes", "nouns_words", "nouns"):
+            connection.execute(f"delete from {table}")
+        connection.execute("insert or replace into meta (name, value) values ('catch_up', '[0,\"\",\"\"]')")
+        connection.close()
 
     def record_is(self, version: int) -> Any:
         return lambda: self.store.get_record("facts", "k").version == version

@@ -66,6 +66,7 @@ def ending(path: str) -> dict[str, Any]:
                  for one in store.record_history(name, record.key).versions]
                 for name in store.stores() if name != "negative.knowledge"
             ],
+            "nouns": [(one.ref, one.version) for one in store.search_nouns("k", limit=100)],
             "feeds": [(item.cursor, item.payload) for item in store.poll_feed("f").items],
             "buckets": store.buckets(),
             "objects": [

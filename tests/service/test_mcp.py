@@ -251,6 +251,13 @@ def test_the_wide_set_hands_out_work(tmp_path: Any) -> None:
             assert (await run("get_record", store="notes", key="a"))["value"] == 1
             assert len((await run("list_records", store="notes"))["records"]) == 1
             assert len((await run("record_history", store="notes", key="a"))["versions"]) == 1
+            found = (await run("search_nouns", query="notes a", store="notes"))["nouns"]
+            assert [one["ref"] for one in found] == ["notes/a"]
+            assert (await run("noun", place="notes", key="a"))["version"] == 1
+            assert (await run("read_noun", place="notes", key="a"))["text"] == "1"
+            reflex = {"trigger": "tidy up", "step": {"run": "make tidy"}}
+            await run("put_record", store="tessera.reflexes", key="tidy", value=reflex)
+            assert (await run("match_reflex", query="tidy up"))["matches"][0]["step"] == {"run": "make tidy"}
             assert (await run("publish_feed", feed="news", payload=[1]))["cursor"] == 1
             assert [one["payload"] for one in (await run("poll_feed", feed="news"))["items"]] == [[1]]
             assert [one["feed"] for one in (await run("feeds"))["feeds"]] == ["news"]

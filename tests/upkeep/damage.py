@@ -142,4 +142,8 @@ DAMAGE = [
     ),
     ("update record_heads set version = 1 where store = 'facts'", "records", "record facts/one", "last is 2"),
     ("update tasks set parent = 999 where task_id = 'child-0'", "references", "tasks row", "tasks"),
+    ("delete from nouns where key = 'note'", "nouns", "object nouns/note", "not in the index"),
+    ("update nouns set version = 1 where place = 'facts'", "nouns", "record facts/one", "latest version"),
+    ("update nouns set key = 'gone' where key = 'log'", "nouns", "noun traces/gone", "nowhere else"),
+    ("delete from nouns_words", "nouns", "noun facts/one", "no words"),
 ]

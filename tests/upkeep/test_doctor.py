@@ -107,6 +107,17 @@ def test_an_older_store_is_worth_a_note(here: Town, monkeypatch: pytest.MonkeyPa
     assert any(one.level == "note" and "older version" in one.says for one in found.advice)
 
 
+def test_what_an_upgrade_has_left(here: Town) -> None:
+    """Records that the index does not have yet are a note, until a reap has indexed them."""
+    sql(here.path, "insert into meta (name, value) values ('catch_up', '[0,\"\",\"\"]')")
+    assert [(one.level, one.do) for one in look(here).advice if one.subject == "nouns"] == [
+        ("note", "run the service, which indexes them, or tessera reap")
+    ]
+    with here.open() as store:
+        store.reap()
+    assert not [one for one in look(here).advice if one.subject == "nouns"]
+
+
 @pytest.mark.parametrize(
     ("barred", "mode", "words"),
     [

@@ -18,7 +18,7 @@ from upkeep.damage import DAMAGE, SERIAL
 from upkeep.town import sql
 
 CHECKS = ["pages", "references", "briefs", "receipts", "leases", "waits", "counts", "events", "tasks"]
-CHECKS += ["records", "tombstones", "documents", "blobs", "objects", "buckets", "feeds"]
+CHECKS += ["records", "tombstones", "documents", "blobs", "objects", "buckets", "nouns", "feeds"]
 
 
 def test_a_sound_store_is_sound(here: Town) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
+import apsw
 from verbs.bench import Bench
 from verbs.refusals import refused
 
@@ -84,6 +86,19 @@ def test_scripts_without_spaces(bench: Bench) -> None:
     learn(bench, "tokyo", "東京の署名鍵を交換する")
     assert keys(bench, "東京の署名鍵を交換する") == [("tokyo", True)]
     assert keys(bench, "署名鍵を交換") == [("tokyo", False)]
+
+
+def test_damage_on_disk(bench: Bench) -> None:
+    """What can no longer be read is left out, and the rest is recalled."""
+    learn(bench, "a", "rotate keys")
+    learn(bench, "b", "rotate keys")
+    task_id = bench.dead(kind="rotate")
+    bench.store.close()
+    with closing(apsw.Connection(str(bench.path))) as file:
+        file.execute("update records set value = cast(x'ff7b' as text) where key in ('a', ?)", (task_id,))
+    bench.reopened()
+    assert keys(bench, "rotate keys") == [("b", True)]
+    assert bench.store.match_reflex("rotate").warnings == []
 
 
 def test_warnings(bench: Bench) -> None:

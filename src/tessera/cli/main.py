@@ -58,6 +58,8 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "verify": ("upkeep", "Compute again what the store claims about itself."),
         "backup": ("upkeep", "Copy the store to a file, as of one instant, while others work."),
         "restore": ("upkeep", "Make the store of a backup."),
+        "new-epoch": ("upkeep", "Let nothing count that was handed out before."),
+        "migrate-store": ("moving", "Move the whole store between SQLite and PostgreSQL."),
         "doctor": ("upkeep", "Say what is wrong with the store, in plain words."),
     },
     "Messages": {

@@ -31,8 +31,9 @@ def serve(tls_cert: str | None, tls_key: str | None, insecure: bool, **given: An
     More settings come from the environment; docs/guides/service.md lists them.
     """
     from tessera import app
+    from tessera.cli.serve_figures import of_wakes
 
     if (tls_cert is None) != (tls_key is None):
         raise InvalidRequest("--tls-cert and --tls-key go together")
     files = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
-    app.serve(started=click.echo, tls=files, insecure=insecure, **given)
+    app.serve(started=click.echo, tls=files, insecure=insecure, beside=[of_wakes], **given)

@@ -56,6 +56,8 @@ view.register(models.Recalled, show_recall.recalled)
 view.register(models.Verified, show_upkeep.verified)
 view.register(models.BackedUp, show_upkeep.backed_up)
 view.register(models.Restored, show_upkeep.restored)
+view.register(models.Epoch, show_upkeep.epoch)
+view.register(models.Moved, show_upkeep.moved)
 view.register(models.Diagnosis, show_upkeep.diagnosis)
 
 

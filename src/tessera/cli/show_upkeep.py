@@ -37,19 +37,41 @@ def backed_up(answer: models.BackedUp) -> RenderableType:
 
 def restored(answer: models.Restored) -> RenderableType:
     """What was done, and what to look after now."""
-    epoch = answer.epoch
+    instant = answer.epoch.last_event_at or "its first moment"
     lines = [
-        f"{answer.store} is restored from {answer.file}, as of {epoch.last_event_at or 'its first moment'}.",
+        f"{answer.store} is restored from {answer.file}, as of {instant}.",
         "What the store did after that is no longer in it.",
-        f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
-        f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",
-        f"{epoch.epoch}: tokens handed out before are refused, and no number comes again.",
-        f"{epoch.approvals_ended} unused approvals ended; {epoch.keys_revoked} keys were revoked again.",
+        *_begun(answer.epoch),
         "Look over the keys (tessera keys list): one that was revoked after the backup may count again.",
         "Versions of records are counted on from the backup's: whoever read later ones reads them anew.",
     ]
     if answer.moved_aside:
         lines.append(f"The damaged file that was there is now {answer.moved_aside}.")
+    return Text(visible("\n".join(lines)))
+
+
+def epoch(answer: models.Epoch) -> RenderableType:
+    """What does not count any more."""
+    return Text(visible("\n".join(_begun(answer))))
+
+
+def _begun(epoch: models.Epoch) -> list[str]:
+    return [
+        f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
+        f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",
+        f"{epoch.epoch}: tokens handed out before are refused, and no number comes again.",
+        f"{epoch.approvals_ended} unused approvals ended; {epoch.keys_revoked} keys were revoked again.",
+    ]
+
+
+def moved(answer: models.Moved) -> RenderableType:
+    """What was moved, and what is left to do."""
+    state = "verified" if answer.verified.ok else "NOT sound (tessera verify says what is wrong)"
+    lines = [
+        f"{answer.target}: all {answer.rows:,} rows of {answer.source}, compared one by one, {state}.",
+        "Name the new store from now on (TESSERA_STORE, --store). The old one is as it was: whoever goes on",
+        "with it makes a second store of it, whose tokens and numbers mean something else.",
+    ]
     return Text(visible("\n".join(lines)))
 
 

@@ -17,7 +17,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def progress() -> Iterator[Tell]:
     """A bar on standard error while something runs, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -53,7 +53,7 @@ def verify(url: str, say: Any) -> None:
     Example:
       tessera verify --json
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         verified = store.verify(tell=tell)
     say(verified)
     if not verified.ok:
@@ -75,7 +75,7 @@ def backup(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     Example:
       tessera backup nightly.db
     """
-    with _existing(url) as store, _progress() as tell:
+    with _existing(url) as store, progress() as tell:
         made = store.backup(file, force=force, unsound=unsound, tell=tell)
     say(made)
 
@@ -98,9 +98,28 @@ def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
     """
     import tessera
 
-    with _progress() as tell:
+    with progress() as tell:
         restored = tessera.restore(file, url, force=force, unsound=unsound, tell=tell)
     say(restored)
+
+
+@click.command("new-epoch")
+@options.prints
+@options.takes_url
+def new_epoch(url: str, say: Any) -> None:
+    """Let nothing count that was handed out before.
+
+    For a store that something else than `tessera restore` has brought back: pg_restore, a server taken back
+    to an earlier instant, a disk's snapshot. Its leases end, and every fencing token and number jumps above
+    all that were handed out since. Stop whatever works with the store first.
+
+    \b
+    Example:
+      tessera new-epoch --store postgresql://tessera@db.example.com/tessera
+    """
+    import tessera
+
+    say(tessera.new_epoch(url))
 
 
 @click.command()

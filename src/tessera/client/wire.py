@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import Raw, Struct
 
-from tessera import models
+from tessera import models, traces
 from tessera.client.retries import repeatable
 from tessera.errors import (
     REGISTRY,
@@ -159,6 +159,8 @@ class Wire:
         headers = {"Accept-Encoding": "identity", "User-Agent": f"tessera/{VERSION}"}
         if self._key is not None:
             headers["Authorization"] = self._key.header()
+        if (traceparent := traces.current()) is not None:
+            headers["Traceparent"] = traceparent
         if row.header is not None and row.header in fields:
             headers[_HEADER_NAMES[row.header]] = _in_header(row, ask, fields.pop(row.header))
         elif (

@@ -25,6 +25,9 @@ class Keeper(Protocol):
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> models.BackedUp:
         """A copy of the store, checked."""
 
+    def new_epoch(self) -> models.Epoch:
+        """From now on nothing counts that was handed out before."""
+
 
 class UpkeepVerbs:
     """What a store's owner can do on its machine."""

@@ -113,7 +113,20 @@ from tessera.models.topics import (
     TopicMessage,
     TopicMessages,
 )
-from tessera.models.upkeep import Advice, BackedUp, Check, Diagnosis, Epoch, Finding, Restored, Verified
+from tessera.models.upkeep import (
+    Advice,
+    BackedUp,
+    Check,
+    Diagnosis,
+    Epoch,
+    FileFigures,
+    Finding,
+    LateQueue,
+    Moved,
+    Restored,
+    TimeFigures,
+    Verified,
+)
 
 __all__ = [
     "NULL",
@@ -156,6 +169,7 @@ __all__ = [
     "FeedItem",
     "FeedPage",
     "Feeds",
+    "FileFigures",
     "Finding",
     "GetBlob",
     "GetObject",
@@ -172,6 +186,7 @@ __all__ = [
     "KeyRef",
     "Keys",
     "KnownJob",
+    "LateQueue",
     "Lease",
     "Leases",
     "ListEvents",
@@ -181,6 +196,7 @@ __all__ = [
     "ListTasks",
     "MatchReflex",
     "Model",
+    "Moved",
     "Nothing",
     "Noun",
     "NounRef",
@@ -235,6 +251,7 @@ __all__ = [
     "TaskSpec",
     "TaskView",
     "Tasks",
+    "TimeFigures",
     "TopicMessage",
     "TopicMessages",
     "UpdateJob",

@@ -93,6 +93,7 @@ class Lease(Answer, frozen=True):
     heartbeat_seconds: int
     parent_id: str | None
     depth: int
+    traceparent: str | None = None  # the trace that the task was enqueued in, to be passed on
     children: list[Outcome] = []
     dependencies: list[Outcome] = []
     inputs: list[Input] = []

@@ -64,6 +64,18 @@ class Restored(Answer, frozen=True):
     epoch: Epoch
 
 
+class Moved(Answer, frozen=True):
+    """A store that was moved from one place to another, compared row by row and verified there. `resumed`: an
+    attempt before had brought part of it over.
+    """
+
+    source: str
+    target: str
+    rows: int
+    resumed: bool
+    verified: Verified
+
+
 class Advice(Answer, frozen=True):
     """One thing that was looked at: whether it is fine, worth knowing, or needs somebody to act."""
 
@@ -73,9 +85,38 @@ class Advice(Answer, frozen=True):
     do: str | None = None
 
 
+class FileFigures(Answer, frozen=True):
+    """How large the write-ahead log is, and how many bytes the store's disk has left."""
+
+    wal_bytes: int
+    disk_free_bytes: int | None
+
+
+class LateQueue(Answer, frozen=True):
+    """What is overdue in a queue, and how many seconds the first of it has been."""
+
+    expired_leases: int
+    overdue_tasks: int
+    late_seconds: float
+
+
+class TimeFigures(Answer, frozen=True):
+    """How far this machine's clock is behind the store's last instant, how many seconds ago the reaper ran
+    (null: never), and the queues with something overdue.
+    """
+
+    clock_behind_seconds: float
+    reaped_seconds_ago: float | None
+    late: dict[str, LateQueue]
+
+
 class Diagnosis(Answer, frozen=True):
-    """What is wrong with a store, in plain words. `ok` is false when something needs somebody to act."""
+    """What is wrong with a store, in plain words, and the figures behind them. `ok` is false when something
+    needs somebody to act; `times` is null when the store could not be read.
+    """
 
     ok: bool
     store: str
     advice: list[Advice]
+    files: FileFigures
+    times: TimeFigures | None = None

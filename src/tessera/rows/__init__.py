@@ -5,7 +5,7 @@ it prepares the statement. Times are microseconds since 1970. States, effects an
 positions in the tuples of `states.py` and `names.py`.
 """
 
-from tessera.rows.base import Row, Scalar, Text
+from tessera.rows.base import OptionalText, Row, Scalar, Text
 from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
 from tessera.rows.pages import EdgeRow, EventMark, ParkedRow, Relative
 from tessera.rows.queue import (
@@ -71,6 +71,7 @@ __all__ = [
     "NounRow",
     "Numbers",
     "ObjectRow",
+    "OptionalText",
     "OutcomeRow",
     "ParkedRow",
     "QueueRow",

@@ -19,3 +19,9 @@ class Text(Row, frozen=True):
     """One text."""
 
     value: str
+
+
+class OptionalText(Row, frozen=True):
+    """One text that may be missing."""
+
+    value: str | None

@@ -117,11 +117,12 @@ class HeldBack(Row, frozen=True):
 
 
 class BriefRow(Row, frozen=True):
-    """A brief's bytes and the hash they had when they were stored."""
+    """A brief's bytes, the hash they had when they were stored, and the trace of the task."""
 
     serial: int
     sha256: str
     brief: bytes
+    traceparent: str | None
 
 
 class OutcomeRow(Row, frozen=True):

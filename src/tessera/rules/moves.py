@@ -31,6 +31,7 @@ class NewTask(Struct, frozen=True):
     parent: int | None = None
     depth: int = 0
     requeued_from: int | None = None
+    traceparent: str | None = None  # the trace it was enqueued in
 
     @property
     def state(self) -> int:

@@ -73,6 +73,11 @@ def document(body: bytes) -> Answer:
     return Answer(HTTPStatus.OK, [JSON, NO_STORE, NOSNIFF], body)
 
 
+def text(media_type: str, body: bytes) -> Answer:
+    """Text in a form of its own."""
+    return Answer(HTTPStatus.OK, [(b"content-type", media_type.encode()), NO_STORE, NOSNIFF], body)
+
+
 def refused(refusal: TesseraError) -> Answer:
     """A refusal as an RFC 9457 problem document. Of what is unforeseen no detail leaves the house."""
     if type(refusal) is TesseraError:

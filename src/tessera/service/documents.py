@@ -40,9 +40,16 @@ class Documents:
 
     async def answer(self, path: str, request: Asked) -> Answer:
         """The document. It is made in a thread, for its first reader: nobody else waits for that."""
-        if request.method == "OPTIONS":
-            return self._cors.preflight(_ALLOW)
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(allow=_ALLOW)
-        refuse_key_in_query(request.query)
+        if (answer := only_reads(request, self._cors)) is not None:
+            return answer
         return answers.document(await self._engine.compute(_BODIES[path]))
+
+
+def only_reads(request: Asked, cors: Cors) -> Answer | None:
+    """The answer to a request that asks what may be asked. Refuses one that does anything but read."""
+    if request.method == "OPTIONS":
+        return cors.preflight(_ALLOW)
+    if request.method not in ("GET", "HEAD"):
+        raise MethodNotAllowed(allow=_ALLOW)
+    refuse_key_in_query(request.query)
+    return None

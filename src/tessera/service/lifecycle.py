@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -22,8 +22,10 @@ from tessera.models import Nothing
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime
 from tessera.service.connection import Connection
+from tessera.service.exposition import Beside, LocalFigures
 from tessera.service.logs import RequestLog, set_up
 from tessera.service.service import Service
+from tessera.service.tracing import spans_of
 from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop
 from tessera.surface import SURFACE
@@ -31,6 +33,7 @@ from tessera.surface import SURFACE
 log = logging.getLogger("tessera.service")
 BACKLOG: Final = 2_048
 LOOPBACK: Final = ("localhost", "127.", "::1")
+LOOPBACK_ADDRESS: Final = "127.0.0.1"
 SWEEP_SECONDS: Final = 1.0
 
 
@@ -48,13 +51,16 @@ def serve(
     started: Callable[[str], None],
     tls: Tls | None = None,
     insecure: bool = False,
+    beside: Iterable[Beside] = (),
 ) -> None:
     """Serve until SIGTERM or SIGINT; `started` is called with the URL once it answers. Refuses, before it
-    opens anything, an address that others can reach when nothing protects it.
+    opens anything, an address that others can reach when nothing protects it. `beside` gives figures of what
+    runs beside the service, for its `/metrics`.
     """
     _refuse_unprotected(settings, tls, insecure)
     set_up(sys.stderr, runtime, settings.log == "json")
-    uvloop.run(_Serving(open_engine, settings, runtime, started, tls).run())
+    spans = spans_of(settings)
+    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside, spans).run())
 
 
 def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> None:
@@ -79,8 +85,11 @@ class _Serving:
 
     def __init__(
         self, open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop], settings: Settings,
-        runtime: Runtime, started: Callable[[str], None], tls: Tls | None,
+        runtime: Runtime, started: Callable[[str], None], tls: Tls | None, beside: Iterable[Beside],
+        spans: Any,
     ) -> None:  # fmt: skip
+        self._beside = beside
+        self._spans = spans
         self._open_engine = open_engine
         self._settings = settings
         self._runtime = runtime
@@ -93,17 +102,20 @@ class _Serving:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        listener = _listener(self._settings)
+        listeners = [_listener(self._settings.host, self._settings.port)]
+        if self._settings.metrics_port is not None:
+            listeners.append(_listener(LOOPBACK_ADDRESS, self._settings.metrics_port))
         engine = self._open_engine(loop)
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
-        service = Service(engine, self._settings, self._runtime, requests)
+        service = Service(engine, self._settings, self._runtime, requests, self._beside, self._spans)
         server = _Server(self._config(service))
-        acts = (self._reap(engine), self._sweep(server), self._sample(service))
+        acts = [self._reap(engine), self._sweep(server), self._sample(service)]
+        acts += [self._figures(service, listener) for listener in listeners[1:]]
         beside = [loop.create_task(act) for act in acts]
-        serving = loop.create_task(server.serve(sockets=[listener]))
+        serving = loop.create_task(server.serve(sockets=listeners[:1]))
         try:
             await self._until_started(server, serving)
-            self._started(self._url(listener))
+            self._started(self._url(listeners[0]))
             await asyncio.wait(
                 (serving, loop.create_task(self._stop.wait())), return_when=asyncio.FIRST_COMPLETED
             )
@@ -116,16 +128,18 @@ class _Serving:
             await asyncio.gather(*beside, return_exceptions=True)
             await service.close()
             engine.close()
+            if self._spans is not None:
+                await asyncio.to_thread(self._spans.close)
             await asyncio.sleep(0)  # the last answers of the store are on their way
             requests.flush()
 
-    def _config(self, service: Service) -> uvicorn.Config:
+    def _config(self, app: Any, *, tls: bool = True) -> uvicorn.Config:
         Connection.runtime = self._runtime
         files: dict[str, Any] = {}
-        if self._tls is not None:
+        if tls and self._tls is not None:
             files = dict(ssl_certfile=self._tls.certificate, ssl_keyfile=self._tls.key)
         return uvicorn.Config(
-            service, loop="none", http=Connection, ws="none", lifespan="off", log_config=None,
+            app, loop="none", http=Connection, ws="none", lifespan="off", log_config=None,
             access_log=False, proxy_headers=False, server_header=False, date_header=False, backlog=BACKLOG,
             timeout_keep_alive=IDLE_SECONDS_MAX, timeout_graceful_shutdown=STOP_SECONDS_MAX, workers=1,
             **files,
@@ -168,6 +182,15 @@ class _Serving:
 
         await self._every(SWEEP_SECONDS, sweep)
 
+    async def _figures(self, service: Service, listener: socket.socket) -> None:
+        """Serve the figures without a key, on this machine alone."""
+        log.info("figures at http://%s:%d/metrics", *listener.getsockname()[:2])
+        server = _Server(self._config(LocalFigures(service.exposition), tls=False))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            listener.close()
+
     async def _sample(self, service: Service) -> None:
         """Remember for the board how busy the queues are."""
         await self._every(SAMPLE_SECONDS, service.sample, at_once=True)
@@ -186,11 +209,11 @@ class _Serving:
             await asyncio.sleep(seconds)
 
 
-def _listener(settings: Settings) -> socket.socket:
+def _listener(host: str, port: int) -> socket.socket:
     """A socket on the address, not yet answering. Refuses one that cannot be had with `unavailable`."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, proto)
         try:
@@ -201,5 +224,5 @@ def _listener(settings: Settings) -> socket.socket:
             raise
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise InvalidRequest(f"{settings.host}:{settings.port} cannot be served: {reason}") from error
+        raise InvalidRequest(f"{host}:{port} cannot be served: {reason}") from error
     return listener

@@ -14,10 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Final, Literal
-
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from typing import Any, Final
 
 from tessera.errors import (
     Forbidden,
@@ -31,8 +28,11 @@ from tessera.errors import (
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_MCP
 from tessera.rules.grants import Caller
-from tessera.service import answers
+from tessera.rules.tracing import of_tasks
+from tessera.service import answers, tracing
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
+from tessera.service.mcp_messages import refused, trace_in
+from tessera.service.metrics import GONE, outcome_of
 from tessera.service.own import MCP
 from tessera.service.requests import Gone, Headers, Receive, refuse_key_in_query, refuse_other_types
 from tessera.service.routes import Routes, Target
@@ -45,29 +45,16 @@ ALLOW: Final = "POST, OPTIONS"
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
-_PARSE_ERROR: Final = -32700
-_INVALID_REQUEST: Final = -32600
-_NO_SUCH_METHOD: Final = -32601
-_LISTEN: Final = "subscriptions/listen"
 _ACCEPT: Final = ("*/*", "application/*", "application/json")
 _PASSED_ON: Final = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"})
 
 CarryOut = Callable[[Target, Caller, Model, Receive, Callable[[], bool]], Awaitable[Any]]
 
 
-class _Message(Struct, frozen=True):
-    """What one POST holds, as far as it matters here: a request, or a notification without an id."""
-
-    jsonrpc: Literal["2.0"]
-    method: str
-    id: int | str | UnsetType = UNSET
-    params: dict[str, msgspec.Raw] | UnsetType = UNSET
-
-
 class Visit:
     """One POST: who calls, whether they are still there, and what came of it."""
 
-    __slots__ = ("caller", "code", "ended", "gone", "receive")
+    __slots__ = ("caller", "code", "ended", "gone", "receive", "traceparent")
 
     def __init__(self, caller: Caller, receive: Receive, gone: Callable[[], bool]) -> None:
         self.caller = caller
@@ -75,6 +62,7 @@ class Visit:
         self.gone = gone
         self.ended: Exception | None = None  # what ends the request, whatever the protocol would answer
         self.code: str | None = None  # of the refusal that a tool gave
+        self.traceparent: str | None = None  # the trace that the call says it belongs to
 
 
 class Strangers:
@@ -113,8 +101,11 @@ class Mcp:
 
     def __init__(
         self, routes: Routes, settings: Settings, holder: Callable[[Any], Awaitable[Caller]],
-        body: Callable[[Any], Awaitable[bytes]], carry_out: CarryOut,
+        body: Callable[[Any], Awaitable[bytes]], carry_out: CarryOut, came: Callable[[str, str], None],
+        spans: Any = None,
     ) -> None:  # fmt: skip
+        self._spans = spans
+        self._came = came
         self._targets = routes.by_verb()
         self._holder = holder
         self._body = body
@@ -137,7 +128,8 @@ class Mcp:
         _refuse_takers_of_else(headers.get(b"accept"))
         body = await self._body(request)
         visit = Visit(request.caller, request.receive, request.gone)
-        return _refused(body) or await self._answer(_inner(request.scope, headers, visit), visit, body)
+        visit.traceparent = trace_in(body) or tracing.traceparent_of(headers)
+        return refused(body) or await self._answer(_inner(request.scope, headers, visit), visit, body)
 
     async def close(self) -> None:
         """Let go of the SDK."""
@@ -191,23 +183,38 @@ class Mcp:
     async def _call(self, tool: Any, arguments: dict[str, Any], request: Any) -> Any:
         """Carry a tool out for the caller of the request that it came by."""
         visit: Visit = request.scope["tessera.visit"]
+        if self._spans is None:
+            return await self._called(tool, arguments, visit)
+        with self._spans.request(visit.traceparent):
+            visit.traceparent = self._spans.here()
+            return await self._called(tool, arguments, visit)
+
+    async def _called(self, tool: Any, arguments: dict[str, Any], visit: Visit) -> Any:
+        outcome = TesseraError.code
         try:
             ask, _ = tool.ask(arguments)
-            return await self._carry_out(
+            ask = of_tasks(ask, visit.traceparent)
+            answer = await self._carry_out(
                 self._targets[tool.name], visit.caller, ask, visit.receive, visit.gone
             )
+            outcome = outcome_of(answer)
+            return answer
         except TesseraError as refusal:
-            visit.code = refusal.code
+            visit.code = outcome = refusal.code
             if isinstance(refusal, Unauthorized):
                 visit.ended = refusal  # a key that counts no more is told to the client, not to its model
             raise
         except Gone as gone:
-            visit.ended = gone
+            visit.ended, outcome = gone, GONE
             raise Unavailable from None
         except Exception:
             log.exception("a tool failed")
             visit.code = TesseraError.code
             raise TesseraError from None
+        finally:
+            self._came(tool.name, outcome)
+            if self._spans is not None:
+                self._spans.came(tool.name, tool.name, outcome)
 
 
 def _manager(wide: bool, call: Any) -> Any:
@@ -235,30 +242,6 @@ def _refuse_takers_of_else(accept: bytes | None) -> None:
     kinds = (one.partition(";")[0].strip().lower() for one in accept.decode("latin-1").split(","))
     if not any(kind in _ACCEPT for kind in kinds):
         raise InvalidRequest("answers are JSON: send accept: application/json, text/event-stream")
-
-
-def _refused(body: bytes) -> Answer | None:
-    """The answer to what is no request and no notification; the SDK would repeat it to the client. Who asks
-    to be told of changes is told that there is no such method: nothing that could be told of changes while
-    the service runs, and each answer is one document.
-    """
-    try:
-        message = msgspec.json.decode(body, type=_Message)
-    except msgspec.ValidationError:
-        return _error(_INVALID_REQUEST, "the body must be one JSON-RPC request or notification")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _error(_PARSE_ERROR, "the body is no JSON")
-    if message.method == _LISTEN and message.id is not UNSET:
-        refusal = "there are no subscriptions here: the tools change with the version alone"
-        return _error(_NO_SUCH_METHOD, refusal, message.id, NotFound)
-    return None
-
-
-def _error(
-    code: int, message: str, id: int | str | None = None, kind: type[TesseraError] = InvalidRequest
-) -> Answer:
-    document = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
-    return Answer(kind.status, [JSON, NO_STORE, NOSNIFF], msgspec.json.encode(document), kind.code)
 
 
 def _host(value: str) -> str:

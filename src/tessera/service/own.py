@@ -13,6 +13,7 @@ from tessera.errors import (
     InvalidRequest,
     NotFound,
     RateLimited,
+    ScopeDenied,
     TesseraError,
     Unauthorized,
     Unavailable,
@@ -21,6 +22,7 @@ from tessera.errors import (
 
 HEALTHZ: Final = "/healthz"
 OPENAPI: Final = "/openapi.json"
+METRICS: Final = "/metrics"
 MCP: Final = "/mcp"
 OPEN_PATHS: Final = frozenset({HEALTHZ, "/v1/health"})  # answered without the edge secret
 
@@ -69,6 +71,13 @@ OWN: Final = (
         "The description of this interface, in OpenAPI 3.1; `tessera openapi` prints the same.", "service",
         {200: Said("The description.", {"type": "object"}, {"openapi": "3.1.0"})},
         (Unauthorized, Forbidden, TesseraError),
+    ),
+    Own(
+        METRICS, "metrics", "Read the figures",
+        "The service's figures in Prometheus's text form. `TESSERA_METRICS_PORT` opens a port of the "
+        "service's own machine that needs no key for them.", "service",
+        {200: Said("The figures.", {"type": "string"}, "tessera_claims_limit 24.0\n", "text/plain")},
+        (Unauthorized, Forbidden, ScopeDenied, RateLimited, TesseraError, Unavailable), needs="admin",
     ),
     Own(
         MCP, "mcp", "Call a tool over MCP",

@@ -5,39 +5,43 @@ size and body, verb; the verb checks the rest inside its transaction. (Contract 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from itertools import count
 from typing import Any, Final
 
 from tessera import models
 from tessera.errors import (
-    Forbidden,
     MethodNotAllowed,
     NotFound,
     TesseraError,
-    Unavailable,
 )
-from tessera.limits import BATCHES_AT_ONCE, STREAMS_MAX
+from tessera.limits import BATCHES_AT_ONCE
 from tessera.models import Claim, ListEvents, Model
+from tessera.rules import grants, waits
 from tessera.rules.grants import Caller
+from tessera.rules.tracing import of_tasks
 from tessera.runtime import Runtime
-from tessera.service import answers
-from tessera.service.answers import Answer, Send, Words
-from tessera.service.bells import LOG, Bells
+from tessera.service import answers, tracing
+from tessera.service.answers import Answer, Send
+from tessera.service.bells import Bells
 from tessera.service.cors import Cors
-from tessera.service.documents import Documents
+from tessera.service.documents import Documents, only_reads
+from tessera.service.edge import Edge
+from tessera.service.exposition import Beside, Exposition
+from tessera.service.followers import Followers
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
 from tessera.service.mcp import ALLOW, PATHS, Mcp
-from tessera.service.own import MCP, OPEN_PATHS
+from tessera.service.metrics import EMPTY, GONE, OK, Metrics
+from tessera.service.own import MCP, METRICS, OPEN_PATHS
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
+from tessera.service.request import Request
 from tessera.service.requests import (
     Bodies,
     Gone,
-    Headers,
     Receive,
     Scope,
     ask_of_body,
@@ -47,8 +51,7 @@ from tessera.service.requests import (
     refuse_own_key,
 )
 from tessera.service.routes import Routes, Target
-from tessera.service.streams import Stream, start_of
-from tessera.service.waits import Waits, until_gone
+from tessera.service.waits import Waits
 from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop, News
 from tessera.surface import SURFACE
@@ -56,37 +59,21 @@ from tessera.surface import SURFACE
 log = logging.getLogger("tessera.service")
 
 BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
-
-
-class Request:
-    """One request on its way through the service."""
-
-    __slots__ = ("caller", "gone", "headers", "method", "query", "receive", "route", "scope", "send",
-                 "words")  # fmt: skip
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.send = send
-        self.method: str = scope["method"]
-        self.query: bytes = scope["query_string"]
-        self.headers = Headers(scope["headers"])
-        self.words: Words | None = scope.get("tessera.words")
-        self.gone = _never if self.words is None else self.words.is_closing
-        self.route = "-"
-        self.caller: Caller | None = None
+NO_CONTENT: Final = HTTPStatus.NO_CONTENT
 
 
 class Service:
     """The service on one engine. Call everything from the loop's thread."""
 
     def __init__(
-        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog
-    ) -> None:
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog,
+        beside: Iterable[Beside] = (), spans: Any = None,
+    ) -> None:  # fmt: skip
+        self._spans = spans
         self._engine = engine
         self._runtime = runtime
         self._log = requests
-        self._edge = settings.edge_secret.encode() if settings.edge_secret else None
+        self._edge = Edge(settings.edge_secret)
         self._routes = Routes(SURFACE.values())
         self._keys = Keys(engine, runtime)
         self._cors = Cors(settings.cors_origins)
@@ -95,10 +82,16 @@ class Service:
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
-        self._waits = Waits(engine, settings, runtime, self._bells)
-        self._mcp = Mcp(self._routes, settings, self._holder, self._body, self._carry_out)
+        self._followers = Followers(engine, self._bells, self._cors)
+        self._metrics = Metrics()
+        self._waits = Waits(engine, settings, runtime, self._bells, self._metrics)
+        self.exposition = Exposition(
+            engine, self._metrics, self._waits.gate, lambda: self._followers.number, beside
+        )
+        self._mcp = Mcp(
+            self._routes, settings, self._holder, self._body, self._carry_out, self._metrics.came, spans
+        )
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
-        self._streams = 0
         self._stopping = False
         self._ids = map(f"{runtime.new_id('q_')[-12:]}-{{:x}}".format, count(1))
         engine.watch(self._tell)
@@ -107,6 +100,7 @@ class Service:
         """Claim nothing any more, and let go of whoever waits. All else is still answered."""
         self._stopping = True
         self._waits.stop()
+        self._followers.stop()
         self._bells.ring_all()
 
     async def sample(self) -> None:
@@ -121,40 +115,64 @@ class Service:
         """Answer one request."""
         if scope["type"] != "http":
             raise ValueError(f"the service speaks HTTP, not {scope['type']}")
-        started_us = self._runtime.elapsed_us()
         request = Request(scope, receive, send)
-        request_id = next(self._ids)
+        if self._spans is None:
+            await self._serve(request)
+        else:
+            with self._spans.request(tracing.traceparent_of(request.headers)):
+                await self._serve(request)
+
+    async def _serve(self, request: Request) -> None:
+        started_us = self._runtime.elapsed_us()
+        request_id, outcome = next(self._ids), OK
         more = [(b"x-request-id", request_id.encode())]
         try:
             answer = await self._answer(request, more)
         except TesseraError as refusal:
             answer = answers.refused(refusal)
         except Gone:
-            answer = None
+            answer, outcome = None, GONE
         except Exception:
             log.exception("request %s failed", request_id)
             answer = answers.refused(TesseraError())
         if answer is not None:
             if self._stopping or (request.words is not None and request.words.unread()):
                 more.append((b"connection", b"close"))
-            await answer.send(send, [*more, *self._cors.headers(request.headers)], request.words)
+            await answer.send(request.send, [*more, *self._cors.headers(request.headers)], request.words)
+        self._note(request, request_id, answer, outcome, started_us)
+
+    def _note(
+        self, request: Request, request_id: str, answer: Answer | None, outcome: str, started_us: int
+    ) -> None:
+        """Count and log what a request came to."""
+        status, code = (0, None) if answer is None else (answer.status, answer.code)
+        outcome = code or (EMPTY if status == NO_CONTENT else outcome)
+        self._metrics.answered(status)
+        if request.verb is not None:
+            self._metrics.came(request.verb, outcome)
+        if self._spans is not None:
+            self._spans.came(request.verb, f"{request.method} {request.route}", outcome, status)
         self._log.note(
             request_id,
             request.method if request.route != "-" else "-",
             request.route,
-            answer.status if answer is not None else 0,
+            status,
             (self._runtime.elapsed_us() - started_us) / 1_000,
             None if request.caller is None else request.caller.key_id,
-            None if answer is None else answer.code,
+            code,
         )
 
     async def _answer(self, request: Request, more: answers.Pairs) -> Answer | None:
         """The answer, or None if it has been sent or there is nobody to send it to."""
         path = request.scope.get("raw_path", b"").decode("latin-1") or request.scope["path"]
-        self._refuse_beside_the_edge(request, path)
+        if path not in OPEN_PATHS:
+            self._edge.refuse(request)
         if path in self._documents:
             request.route = path
             return await self._documents.answer(path, request)
+        if path == METRICS:
+            request.route = METRICS
+            return await self._figures(request)
         if path in PATHS:
             request.route = MCP
             if request.method == "OPTIONS":
@@ -164,7 +182,7 @@ class Service:
         if found is None:
             if (page := self._pages.find(path)) is not None:
                 request.route = page[0].template
-                return await self._pages.answer(request, *page, self._address(request))
+                return await self._pages.answer(request, *page, self._edge.address(request))
             refuse_key_in_query(request.query)
             raise NotFound("there is nothing at this path")
         route, named = found
@@ -177,6 +195,7 @@ class Service:
         fields = query_fields(request.query)
         target = route.target(request.method, fields)
         assert target is not None
+        request.verb = target.row.name
         caller = request.caller = await self._caller(request, target)
         if target.row.body == "bytes":
             ask = ask_of_strings(target.row, named, fields, request.headers)
@@ -186,27 +205,21 @@ class Service:
         ask = await self._ask(request, target, named, fields)
         return await self._run(request, target, caller, ask, more)
 
-    def _refuse_beside_the_edge(self, request: Request, path: str) -> None:
-        if self._edge is None or path in OPEN_PATHS:
-            return
-        given = request.headers.last(b"x-edge-auth") or b""
-        if not hmac.compare_digest(given, self._edge):
-            raise Forbidden("this service answers only through its edge")
+    async def _figures(self, request: Request) -> Answer:
+        """The figures of the service and its store, for an admin's key."""
+        if (answer := only_reads(request, self._cors)) is not None:
+            return answer
+        caller = request.caller = await self._holder(request)
+        grants.is_admin(caller)
+        accept = (request.headers.last(b"accept") or b"").decode("latin-1")
+        return answers.text(*await self.exposition.page(caller, accept))
 
     async def _caller(self, request: Request, target: Target) -> Caller:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)
 
     async def _holder(self, request: Request) -> Caller:
         secret = secret_of(request.headers.last(b"authorization"))
-        return await self._keys.caller(secret, self._address(request))
-
-    def _address(self, request: Request) -> str:
-        """Where a request comes from. Behind an edge that proves itself, what the edge says."""
-        forwarded = request.headers.last(b"x-forwarded-for") if self._edge is not None else None
-        if forwarded:
-            return forwarded.rsplit(b",", 1)[-1].strip().decode("latin-1")
-        client = request.scope.get("client")
-        return str(client[0]) if client else ""
+        return await self._keys.caller(secret, self._edge.address(request))
 
     async def _ask(
         self, request: Request, target: Target, named: dict[str, str], fields: dict[str, str]
@@ -227,7 +240,11 @@ class Service:
         self, request: Request, target: Target, caller: Caller, ask: Model, more: answers.Pairs
     ) -> Answer | None:
         if isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
-            return await self._stream(request, target, caller, ask, more)
+            await self._followers.follow(request, target, caller, ask, more)
+            return None
+        headers = request.headers
+        trace = tracing.traceparent_of(headers) if self._spans is None else self._spans.here()
+        ask = of_tasks(ask, trace)
         answer = await self._carry_out(target, caller, ask, request.receive, request.gone)
         return answers.answered(target.row, answer)
 
@@ -235,46 +252,30 @@ class Service:
         self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
     ) -> Any:
         """A verb's answer, by whichever door it was asked for."""
+        answer = await self._carried_out(target, caller, ask, receive, gone)
+        if self._spans is not None:
+            await tracing.tell(self._spans, self._engine, target, ask, answer)
+        return answer
+
+    async def _carried_out(
+        self, target: Target, caller: Caller, ask: Model, receive: Receive, gone: Callable[[], bool]
+    ) -> Any:
         if isinstance(ask, Claim):
             return await self._waits.claim(target, caller, ask, receive, gone)
-        if target.row.reads:
-            return await self._waits.look(target, caller, ask, receive)
-        if isinstance(ask, BATCHES):
-            async with self._batches:
-                return await self._engine.submit(target.run, caller, ask)
-        return await self._engine.submit(target.run, caller, ask)
-
-    async def _stream(
-        self, request: Request, target: Target, caller: Caller, ask: ListEvents, more: answers.Pairs
-    ) -> Answer | None:
-        if self._streams >= STREAMS_MAX or self._stopping:
-            raise Unavailable("no more followers of the log are taken", definite=True)
-
-        async def look(page: ListEvents) -> Any:
-            return await self._engine.read(target.run, caller, page)
-
-        ask = start_of(ask, request.headers)
-        stream = Stream(request.send, look, ask, lambda: self._stopping)
-        self._streams += 1
+        since_us = self._runtime.elapsed_us()
         try:
-            with self._bells.listening(LOG) as bell:
-                first = await look(ask)
-                await stream.start([*more, *self._cors.headers(request.headers)], first)
-                try:
-                    await until_gone(stream.follow(bell), request.receive)
-                except (TesseraError, Gone, TimeoutError) as error:
-                    log.info("a stream of the log ended: %s", type(error).__name__)
-                await stream.end()
+            if target.row.reads:
+                return await self._waits.look(target, caller, ask, receive)
+            if isinstance(ask, BATCHES):
+                async with self._batches:
+                    return await self._engine.submit(target.run, caller, ask)
+            return await self._engine.submit(target.run, caller, ask)
         finally:
-            self._streams -= 1
-        return None
+            if not waits.seconds(ask):  # whoever waits for something to come is not kept by the engine
+                self._metrics.took(target.row.name, self._runtime.elapsed_us() - since_us)
 
     def _tell(self, news: News) -> None:
         if news.foreign or any(type_ == "key_revoked" for type_, _ in news.events):
             self._keys.forget()
         self._waits.tell(news)
         self._bells.tell(news)
-
-
-def _never() -> bool:
-    return False

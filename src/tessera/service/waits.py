@@ -28,6 +28,7 @@ from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.service.bells import FEEDS, Bells, rung, task_bell
 from tessera.service.gate import Gate
+from tessera.service.metrics import Metrics
 from tessera.service.requests import Gone, Receive
 from tessera.service.routes import Target
 from tessera.service.waiting import Room
@@ -41,8 +42,11 @@ log = logging.getLogger("tessera.service")
 class Waits:
     """The claims and looks of the service, waiting or not."""
 
-    def __init__(self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells) -> None:
+    def __init__(
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells, metrics: Metrics
+    ) -> None:
         self._engine = engine
+        self._metrics = metrics
         self._runtime = runtime
         self._bells = bells
         self.gate = Gate(
@@ -106,7 +110,7 @@ class Waits:
             got = not isinstance(answer, Empty)
             return answer
         finally:
-            self.gate.leave(turn, got=got)
+            self._metrics.took(target.row.name, self.gate.leave(turn, got=got))
 
     async def _enough(self, target: Target, caller: Caller, ask: AskTask | PollFeed) -> Any:
         until_us = self._runtime.elapsed_us() + int(ask.wait * SECOND_US)

@@ -16,13 +16,14 @@ from tessera.rules.grants import Caller
 from tessera.runtime import rfc3339
 from tessera.states import LEASED, STATES
 from tessera.steps import briefs, lapses, tasks
+from tessera.steps.briefs import Brief
 from tessera.storage.port import Overdue, Transaction
 
 
 class Luggage(Struct, frozen=True):
     """What a lease carries besides its own row: the brief, and what the task waited for."""
 
-    brief: str
+    brief: Brief
     parent_id: str | None
     children: list[Outcome] = []
     dependencies: list[Outcome] = []
@@ -62,7 +63,7 @@ def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
         kind=task.kind,
         effect_class=EFFECT_CLASSES[task.effect],
         priority=task.priority,
-        brief=Raw(luggage.brief.encode()),
+        brief=Raw(luggage.brief.text.encode()),
         worker=task.worker,
         fencing_token=task.fencing_token,
         attempts=task.attempts,
@@ -74,6 +75,7 @@ def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
         heartbeat_seconds=queue.heartbeat_seconds,
         parent_id=luggage.parent_id,
         depth=task.depth,
+        traceparent=luggage.brief.traceparent,
         children=luggage.children,
         dependencies=luggage.dependencies,
         inputs=luggage.inputs,
@@ -85,7 +87,7 @@ def handbag(tx: Transaction, task: TaskRow) -> Luggage:
     return Luggage(briefs.for_holder(tx, task), tasks.id_of(tx, task.parent))
 
 
-def luggage(tx: Transaction, task: TaskRow, brief: str) -> Luggage:
+def luggage(tx: Transaction, task: TaskRow, brief: Brief) -> Luggage:
     """What a new lease carries. A plain task's carries nothing but the brief."""
     room = LEASE_OUTPUTS_BYTES_MAX
     children: list[Outcome] = []

@@ -151,7 +151,7 @@ def view(tx: Transaction, task: TaskRow) -> TaskView:
         priority=task.priority,
         state=states.STATES[task.state],
         wait_reason=None if task.wait_reason is None else states.WAIT_REASONS[task.wait_reason],
-        brief=NULL if brief is None else Raw(brief.encode()),
+        brief=NULL if brief is None else Raw(brief.text.encode()),
         parent_id=id_of(tx, task.parent),
         depth=task.depth,
         attempts=task.attempts,

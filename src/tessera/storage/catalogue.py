@@ -90,7 +90,7 @@ def load(
         if statement.as_rows:
             statements[name] = replace(statement, params=ours[name], bind=_binder(ours[name]))
     for name, text in locks.items():
-        lock = _statement(name, text, structs, dialect)
+        lock = _statement(f"{name}, locked", text, structs, dialect)
         if unknown := set(lock.params) - set(statements[name].params):
             raise ValueError(f"the lock of {name} asks for more than the statement: {sorted(unknown)}")
         statements[name] = replace(statements[name], locks=lock)

@@ -19,7 +19,8 @@ _STALL: Final = 4  # and one that hangs counts as so many times what is usual: i
 class Meter:
     """One engine's."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str | None = None) -> None:
+        self.path = path  # of the store's file, if it is one
         self.sync_us = 0.0  # what a sync takes these days; 0 before the first
         self.syncs = Histogram(SYNC_BOUNDS_US)
         self.batches = Histogram(BATCH_BOUNDS)  # verbs of one commit

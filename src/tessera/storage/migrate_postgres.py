@@ -20,6 +20,7 @@ SCHEMA = Path(__file__).parent.parent / "schema_postgres.sql"
 MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
 ADVISORY_CLASS: Final = 0x54455353  # "TESS": of every advisory lock that a store takes
 MIGRATING: Final = 1  # the lock in that class under which a schema changes
+MOVING: Final = 3  # and the one of whoever moves a store to or from here; 2 is the log's, 4 the topics'
 # On a connection that runs verbs. Plans are those that the statements were written for, whatever the
 # statistics say: tables are joined in the order of the text, through indexes, and a plan is made once.
 PLANS: Final[dict[str, str]] = {
@@ -39,18 +40,27 @@ _EARLIER = ("queue", "blobs", "feeds", "parks")  # the versions that it stands f
 Migration = tuple[int, str, str]  # version, name, text
 
 
-def migrate(connection: psycopg.Connection[Any], runtime: Runtime, folder: Path = MIGRATIONS) -> None:
-    """Bring the database to the schema of this version, or refuse it with `unavailable`. The connection is in
-    no transaction, and is in none afterwards.
+def migrate(
+    connection: psycopg.Connection[Any], runtime: Runtime, folder: Path = MIGRATIONS, *, whole: bool = True
+) -> None:
+    """Bring the database to the schema of this version, or refuse it with `unavailable`. The connection is
+    in no transaction, and is in none afterwards. Unless `whole` is false, a database to which a store is
+    being moved is refused: what is there is part of one.
     """
     known = migrations(folder)
     with connection.transaction():
-        version = _version(connection)
-        if version != known[-1][0]:
-            connection.execute(
-                "select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING)
-            )  # and look again
-            _bring_up(connection, runtime, known, _version(connection))
+        if _version(connection) == known[-1][0]:
+            if whole and _ask(connection, "select count(*) from meta where name = 'moving'"):
+                raise Unavailable(
+                    "a store is being moved to this database: run `tessera migrate-store` to its end",
+                    definite=True,
+                )
+            return
+        connection.execute("select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING))
+        version = _version(connection)  # as whoever held the lock has left it
+        if version is None:
+            _refuse_anothers(connection)
+        _bring_up(connection, runtime, known, version)
 
 
 def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
@@ -67,19 +77,33 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int | None:
-    """The version of the schema; None in an empty database. Another program's database is refused."""
-    if _ask(connection, "select to_regclass('meta') is not null and to_regclass('count_slots') is not null"):
-        version: int = _ask(connection, "select max(version) from migrations")
-        return version
+    """The version of the schema; None if the database holds no store."""
+    if not {"meta", "count_slots", "migrations"} <= _tables(connection):
+        return None
+    version: int = _ask(connection, "select max(version) from migrations")
+    return version
+
+
+def _refuse_anothers(connection: psycopg.Connection[Any]) -> None:
+    """Refuse a database in which another program keeps something."""
     if _ask(connection, "select current_schema()") is None:
         raise Unavailable("the schema that the database's role looks in does not exist", definite=True)
-    others = "select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-    if _ask(connection, others + "where n.nspname = current_schema() and c.relkind in ('r', 'v', 'p', 'S')"):
+    if _tables(connection):
         raise Unavailable(
             "this database holds other tables, but no Tessera store: make a database for the store alone",
             definite=True,
         )
-    return None
+
+
+def _tables(connection: psycopg.Connection[Any]) -> set[str]:
+    """What there is by name. Read as rows: the server's own look-up of a name may still be that of before a
+    lock was waited for.
+    """
+    rows = connection.execute(
+        "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+        "where n.nspname = current_schema() and c.relkind in ('r', 'v', 'p', 'S')"
+    )
+    return {name for (name,) in rows}
 
 
 def _bring_up(

@@ -26,14 +26,12 @@ class Facts(Struct, frozen=True):
     writable: bool = False
     folder_exists: bool = True
     folder_writable: bool = False
-    free_bytes: int | None = None
     left_behind: list[str] = []  # of copies that were cut off
     refusal: str | None = None  # why SQLite does not open it
     is_store: bool | None = None
     schema: int | None = None
     schema_known: int = 0
     damage: list[str] = []
-    wal_bytes: int = 0
     locked: bool = False  # another process has held the write lock all the while
     holders: Holders = Holders()
 
@@ -48,9 +46,7 @@ def probe(path: str, patience_ms: int) -> Facts:
         "writable": os.access(path, os.W_OK),
         "folder_exists": folder.is_dir(),
         "folder_writable": os.access(folder, os.W_OK),
-        "free_bytes": _free(str(folder)),
         "schema_known": len(migrations()),
-        "wal_bytes": _size(f"{path}-wal"),
         "holders": locks.holders(path),
     }
     with suppress(OSError):
@@ -97,16 +93,18 @@ def _locked(path: str, patience_ms: int) -> bool:
     return False
 
 
-def _free(folder: str) -> int | None:
+def free_bytes(path: str) -> int | None:
+    """How many bytes the disk of a store has left for us; None if nobody can tell."""
     try:
-        room = os.statvfs(folder)
+        room = os.statvfs(files.folder_of(path))
     except OSError:
         return None
     return room.f_bavail * room.f_frsize
 
 
-def _size(name: str) -> int:
+def wal_bytes(path: str) -> int:
+    """How many bytes a store's write-ahead log has."""
     try:
-        return os.stat(name).st_size
+        return os.stat(f"{path}-wal").st_size
     except OSError:
         return 0

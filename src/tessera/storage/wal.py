@@ -29,7 +29,7 @@ class Wal:
         self._fd: int | None = os.open(f"{path}-wal", os.O_RDWR)
         self._reach = runtime.reach
         self._elapsed_us = runtime.elapsed_us
-        self.meter = Meter()
+        self.meter = Meter(path)
         self._lock = threading.Lock()
         self._numbering = threading.Lock()  # apart, so that nobody waits for a sync to get a number
         self.committed = 0

@@ -18,6 +18,7 @@ from tessera.rules import grants, moves, shares
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.steps import briefs, lapses, leases, tasks
+from tessera.steps.briefs import Brief
 from tessera.steps.leases import Luggage
 from tessera.steps.outcomes import only, refusal_or
 from tessera.storage.port import Overdue, Transaction
@@ -45,7 +46,7 @@ class Heads:
         self._read: dict[
             Line, tuple[deque[TaskRow], bool]
         ] = {}  # a line's first tasks; whether these are all
-        self._briefs: dict[int, str] = {}  # of the tasks read, those that are whole
+        self._briefs: dict[int, Brief] = {}  # of the tasks read, those that are whole
         self._taken: set[int] = set()
         self._keyed: dict[tuple[str | None, str], list[Pick]] = {}
         self._due: dict[int, int] = {}
@@ -66,7 +67,7 @@ class Heads:
                 return free
             self._look(line, limit)
 
-    def brief(self, task: TaskRow) -> str | None:
+    def brief(self, task: TaskRow) -> Brief | None:
         """A task's brief; None if it is damaged."""
         return self._briefs.get(task.serial)
 
@@ -175,7 +176,7 @@ def _picked(
 
 
 def _pick(
-    tx: Transaction, caller: Caller, ask: Claim, task: TaskRow, queue: QueueRow, brief: str | None
+    tx: Transaction, caller: Caller, ask: Claim, task: TaskRow, queue: QueueRow, brief: Brief | None
 ) -> Pick:
     if brief is None:
         raise Overdue(partial(lapses.settle_unreadable, task.serial))

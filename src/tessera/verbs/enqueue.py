@@ -95,6 +95,7 @@ def _planned(
         depends_on=depends_on,
         pending_deps=_unresolved(caller, depends_on, known) if depends_on else 0,
         not_before=tx.now + int(spec.delay_seconds * SECOND_US) if spec.delay_seconds else None,
+        traceparent=spec.traceparent,
     )
 
 

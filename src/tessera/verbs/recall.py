@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -32,7 +33,7 @@ from tessera.models import (
     SearchNouns,
 )  # fmt: skip
 from tessera.names import REFLEXES, TOMBSTONES
-from tessera.rows import BucketRow, FoundNoun, ObjectRow, RecordHeadRow, RecordRow, ReflexRow, SliceRow
+from tessera.rows import BucketRow, ChunkRow, FoundNoun, ObjectRow, RecordHeadRow, ReflexRow, SliceRow
 from tessera.rules import grants, scents, words
 from tessera.rules.grants import Caller
 from tessera.rules.reflexes import ALIKE_MIN, likeness
@@ -43,6 +44,7 @@ from tessera.steps.recall import IN_BUCKET, IN_STORE
 from tessera.storage.port import Transaction
 
 _UTF8_BYTES_MAX = 4  # of one character
+Told = TypeVar("Told")
 
 
 def search_nouns(tx: Transaction, runtime: Runtime, caller: Caller, ask: SearchNouns) -> Nouns:
@@ -134,8 +136,8 @@ def match_reflex(tx: Transaction, runtime: Runtime, caller: Caller, ask: MatchRe
     steps = [*exact, *_alike(tx, "find_steps", found, "find_steps_by_parts", misspelt)]
     dead_ends = _alike(tx, "find_dead_ends", found, "find_dead_ends_by_parts", misspelt)
     return Recalled(
-        matches=[_match(tx, key, score) for key, score in _ranked(query, steps, ask.limit)],
-        warnings=[_warning(tx, key, score) for key, score in _ranked(query, dead_ends, ask.limit)],
+        matches=_whole(_match(tx, *one) for one in _ranked(query, steps, ask.limit)),
+        warnings=_whole(_warning(tx, *one) for one in _ranked(query, dead_ends, ask.limit)),
     )
 
 
@@ -181,19 +183,14 @@ def _head(tx: Transaction, ask: NounRef | ReadNoun) -> tuple[BucketRow | None, i
 
 
 def _text(data: bytes, length: int) -> str:
-    """The characters that begin within the first `length` bytes and end among them or just after."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    """The characters that lie within the first `length` bytes, or the first one if that is longer."""
     try:
-        text = decoder.decode(data[:length])
-        if not text and data:
-            text = data[: length + _UTF8_BYTES_MAX].decode(errors="ignore")[:1]
+        text = codecs.getincrementaldecoder("utf-8")().decode(data[:length])
+        return text or codecs.getincrementaldecoder("utf-8")().decode(data)[:1]
     except UnicodeDecodeError as error:
         raise InvalidRequest(
             "first: no text begins there: start where a character does, or read bytes with get_object"
         ) from error
-    if not text and data:
-        raise InvalidRequest("first: no text begins there: read bytes with get_object")
-    return text
 
 
 def _alike(
@@ -214,13 +211,29 @@ def _ranked(query: str, candidates: Sequence[ReflexRow], limit: int) -> list[tup
     return sorted(alike, key=lambda one: (-one[1], one[0]))[:limit]
 
 
-def _match(tx: Transaction, key: str, score: float) -> ReflexMatch:
-    row: RecordRow = tx.one("record_latest", store=REFLEXES, key=key)
-    step = msgspec.json.decode(row.value, type=dict[str, Raw])["step"]
-    return ReflexMatch(key=key, step=step, score=score, exact=score == 1.0)
+def _whole(told: Iterable[Told | None]) -> list[Told]:
+    return [one for one in told if one is not None]
 
 
-def _warning(tx: Transaction, key: str, score: float) -> DeadEnd:
-    row: RecordRow = tx.one("record_latest", store=TOMBSTONES, key=key)
-    tombstone = msgspec.json.decode(row.value)
-    return DeadEnd(task_id=key, kind=tombstone["kind"], error=tombstone.get("last_error"), score=score)
+def _match(tx: Transaction, key: str, score: float) -> ReflexMatch | None:
+    value = _value(tx, REFLEXES, key)
+    return (
+        None if value is None else ReflexMatch(key=key, step=value["step"], score=score, exact=score == 1.0)
+    )
+
+
+def _warning(tx: Transaction, key: str, score: float) -> DeadEnd | None:
+    value = _value(tx, TOMBSTONES, key)
+    if value is None:
+        return None
+    kind, error = (msgspec.json.decode(value[name]) for name in ("kind", "last_error"))
+    return DeadEnd(task_id=key, kind=kind, error=error, score=score)
+
+
+def _value(tx: Transaction, store: str, key: str) -> dict[str, Raw] | None:
+    """A record's members; None if it was damaged since it was indexed."""
+    row: ChunkRow | None = tx.one("record_bytes", store=store, key=key)
+    try:
+        return None if row is None else msgspec.json.decode(row.bytes, type=dict[str, Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -35,10 +35,11 @@ def requeue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> 
         kind=dead.kind,
         effect=dead.effect,
         priority=dead.priority,
-        brief=brief,
-        sha256=briefs.digest(brief),
+        brief=brief.text,
+        sha256=briefs.digest(brief.text),
         now=tx.now,
         requeued_from=dead.serial,
+        traceparent=brief.traceparent,
     )
     runtime.reach("requeue.read")
 

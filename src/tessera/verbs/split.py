@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.limits import DESCENDANTS_UNFINISHED_MAX, NESTING_LEVELS_MAX
@@ -24,8 +26,12 @@ def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Chil
         raise InvalidRequest(f"children: nesting stops at {NESTING_LEVELS_MAX} levels")
     task_ids = tuple(child.task_id or runtime.new_id("t_") for child in ask.children)
     _refuse_known_ids(tx, task_ids)
+    trace = briefs.trace_of(tx, runtime, parent.task_id)
     children = [
-        _child(tx, caller, parent, queue, task_ids, index, child, documents[index])
+        structs.replace(
+            _child(tx, caller, parent, queue, task_ids, index, child, documents[index]),
+            traceparent=trace,
+        )
         for index, child in enumerate(ask.children)
     ]
     _refuse_too_many(tx, parent, len(children))

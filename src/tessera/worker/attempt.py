@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import threading
@@ -74,7 +75,8 @@ class Attempt:
         else:
             loop = asyncio.get_running_loop()
             name = f"tessera-handler-{self._holding.lease.task_id}"
-            threading.Thread(target=self._in_thread, args=(loop,), name=name, daemon=True).start()
+            run = contextvars.copy_context().run  # the trace among it
+            threading.Thread(target=run, args=(self._in_thread, loop), name=name, daemon=True).start()
 
     def _in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         result, failure = None, None

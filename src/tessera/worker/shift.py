@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,6 +18,7 @@ from tessera.library import Tessera
 from tessera.limits import SECOND_US
 from tessera.models import Empty, Lease, QueueCounts
 from tessera.runtime import Runtime
+from tessera.traces import carrying
 from tessera.worker.attempt import Attempt, Handler
 from tessera.worker.context import Context
 from tessera.worker.deadlines import StoreClock
@@ -195,9 +198,23 @@ class Shift:
         if self._stopping.is_set():
             attempt.stop()
         try:
-            self._last = await attempt.carry_out()
+            with _in_trace(lease) as span:
+                self._last = await attempt.carry_out()
+                if span is not None:
+                    span.set_attribute("tessera.outcome", self._last.word)
         finally:
             self._attempts.discard(attempt)
         self._listener.settled(self._last)
         if attempt.unfit is not None:
             raise attempt.unfit
+
+
+@contextmanager
+def _in_trace(lease: Lease) -> Iterator[Any]:
+    """Work in the trace of the task, and as a span of it where the program uses OpenTelemetry."""
+    with carrying(lease.traceparent):
+        if "opentelemetry.trace" not in sys.modules:
+            yield None
+        else:
+            with import_module("tessera.worker.spans").working(lease) as span:
+                yield span

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 
+from tessera.limits import CLOCK_STEP_US
 from tessera.runtime import Runtime
 
 
 class Clock:
-    """The instants of one process. They follow the database's clock as long as that goes forward; where it
-    was put back, or another machine took over whose clock is behind, time goes on from the last instant of
-    the log or of this process. Safe from any thread.
+    """The instants of one process. They follow the database's clock, never falling behind what this process or
+    the store has seen. Where it was put back, or another machine took over whose clock is behind, time goes on
+    from there. (Small differences are those of two clocks, and do not add up.) Safe from any thread.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -24,10 +25,11 @@ class Clock:
         """The instant of a transaction that has read the clock, and in the log a last instant."""
         with self._lock:
             elapsed = self._elapsed_us()
-            if reading < max(seen, self.last):
-                reading = max(seen, self.last + elapsed - self._last_elapsed)
-            self.last, self._last_elapsed = reading, elapsed
-            return reading
+            goes_on = self.last + elapsed - self._last_elapsed
+            put_back = goes_on - reading >= CLOCK_STEP_US
+            self.last = max(reading, seen, goes_on if put_back else self.last)
+            self._last_elapsed = elapsed
+            return self.last
 
 
 def _never() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from tessera.limits import (
     LOOK_STATEMENT_SECONDS_MAX,
     STATEMENT_SECONDS_MAX,
 )
+from tessera.rows import Row
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
 from tessera.storage.migrate_postgres import PLANS
@@ -31,7 +33,6 @@ from tessera.storage.postgres.rows import Session
 
 log = logging.getLogger("tessera.storage")
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 SCHEMES: Final = ("postgresql://", "postgres://")
 VERSION_LEAST: Final = 150_000
 ENGINE: Final = catalogue.load(Path(__file__).parent / "sql", catalogue.POSTGRES, rows)
@@ -56,6 +57,19 @@ LOOKING: Final = {
     "statement_timeout": f"{LOOK_STATEMENT_SECONDS_MAX * 1_000}",
     "idle_in_transaction_session_timeout": f"{IDLE_LOOK_SECONDS_MAX * 1_000}",
 }
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that keeps what the server has warned of."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self.warnings: list[str] = []
+        self.add_notice_handler(self._note)
+
+    def _note(self, notice: errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warnings.append(str(notice.message_primary))
 
 
 class FlagDumper(Int8Dumper):
@@ -113,7 +127,7 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
     secret.
     """
     try:
-        connection: Connection = psycopg.connect(
+        connection = Connection.connect(
             dsn.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=0
         )
     except psycopg.Error as error:
@@ -141,18 +155,6 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
         connection.close()
         raise
     return connection, who
-
-
-def listen_to_warnings(connection: Connection) -> list[str]:
-    """The list that what the server warns of is added to from here on."""
-    warnings: list[str] = []
-
-    def note(notice: errors.Diagnostic) -> None:
-        if notice.severity_nonlocalized == "WARNING":
-            warnings.append(str(notice.message_primary))
-
-    connection.add_notice_handler(note)
-    return warnings
 
 
 def is_lost(connection: Connection, error: BaseException) -> bool:
@@ -208,7 +210,7 @@ class Prepared:
     user has at that moment.
     """
 
-    __slots__ = ("as_rows", "bind", "lock", "name", "params", "row", "text", "until")
+    __slots__ = ("as_rows", "bind", "lock", "make", "name", "params", "row", "text", "until")
 
     def __init__(self, statement: Statement) -> None:
         self.name = statement.name
@@ -216,20 +218,15 @@ class Prepared:
         self.params = statement.params
         self.bind = statement.bind
         self.row: Callable[..., Any] = statement.row or tuple
+        self.make = _maker(statement.row)
         self.until = statement.remembered_until
         self.as_rows = statement.as_rows
-        self.lock = None if statement.locks is None else Prepared(statement.locks)
+        locks = statement.locks
+        self.lock = None if locks is None else Prepared(replace(locks, name=f"lock_{locks.name}"))
 
     def one(self, execute: Execute, params: dict[str, object]) -> Any:
         row = execute(self.text, self.bind(params)).fetchone()
-        return None if row is None else self.row(*row)
-
-    def all(self, execute: Execute, params: dict[str, object]) -> list[Any]:
-        return self.rows_of(execute(self.text, self.bind(params)))
-
-    def rows_of(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[Any]:
-        row = self.row
-        return [row(*columns) for columns in cursor.fetchall()]
+        return None if row is None else self.make(row)
 
     def run(self, execute: Execute, params: dict[str, object]) -> None:
         execute(self.text, self.bind(params))
@@ -245,3 +242,9 @@ class Prepared:
             for one in rows_
         ]
         return (msgspec.json.encode(documents).decode(),)
+
+
+def _maker(row: type[Row] | None) -> Callable[[Sequence[Any]], Any]:
+    if row is None:
+        return tuple
+    return lambda columns: row(*columns)

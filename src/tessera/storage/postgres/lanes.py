@@ -1,5 +1,7 @@
-"""Threads that run verbs, in lanes: what the holder of a lease does never stands behind claims, nor claims
-behind the rest. Verbs that wait in a lane together share the next transaction.
+"""Threads that run verbs, in lanes, on connections of the lane's own: what the holder of a lease does never
+stands behind claims, nor claims behind the rest. Verbs that wait in a lane share its next transaction, and the
+more they are, the less each costs. So a second thread begins beside the first only when that pays: when verbs
+have waited for a while, because the database or its disk is slow, or when they have become many.
 """
 
 from __future__ import annotations
@@ -10,7 +12,15 @@ from collections import deque
 from collections.abc import Callable
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import LANE_VERBS_MAX, LOST_RACES_MAX, PATIENCE_SECONDS_MAX, SECOND_US
+from tessera.limits import (
+    LANE_THREADS_MAX,
+    LANE_VERBS_MANY,
+    LANE_VERBS_MAX,
+    LATE_SECONDS,
+    LOST_RACES_MAX,
+    PATIENCE_SECONDS_MAX,
+    SECOND_US,
+)
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import LostRace
 from tessera.storage.postgres.connection import Lost, UnknownOutcome, refusal_of
@@ -45,28 +55,34 @@ class Lanes:
 
 
 class Lane:
-    """A line of verbs and the threads that run them, each on a connection of its own."""
+    """A line of verbs, and the threads that run them."""
 
-    def __init__(self, home: Home, name: str, answered: Answered, threads_max: int = 2) -> None:
+    def __init__(self, home: Home, name: str, answered: Answered) -> None:
         self._home = home
         self._name = name
         self._answered = answered
-        self._threads_max = threads_max
         self._line: deque[Job] = deque()
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._changed = threading.Condition(lock)  # for threads that have nothing to do
+        self._many = threading.Condition(lock)  # for the one that stands by
         self._threads: list[threading.Thread] = []
-        self._idle = 0
+        self._working = self._idle = 0
+        self._stands_by = False
+        self._turn = 0  # how often verbs were taken out of the line
         self._closed = False
 
     def add(self, job: Job) -> None:
-        """Let a verb stand in line; a thread is started if all are busy and there may be more."""
+        """Let a verb stand in line. A thread is started when it is first needed."""
         with self._changed:
             if self._closed:
                 raise Unavailable("the store is closed", definite=True)
             self._line.append(job)
-            if self._idle:
+            if self._stands_by:
+                if len(self._line) == LANE_VERBS_MANY:
+                    self._many.notify()
+            elif self._idle:
                 self._changed.notify()
-            elif len(self._threads) < self._threads_max:
+            elif len(self._threads) < LANE_THREADS_MAX:
                 name = f"tessera-{self._name}-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
                 self._threads[-1].start()
@@ -76,6 +92,7 @@ class Lane:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+            self._many.notify_all()
         for thread in self._threads:
             thread.join()
 
@@ -83,21 +100,39 @@ class Lane:
         runner = Runner(self._home)
         try:
             while jobs := self._next():
-                runner.run(jobs)
+                try:
+                    runner.run(jobs)
+                finally:
+                    with self._changed:
+                        self._working -= 1
                 self._answered(jobs)
         finally:
             runner.close()
 
     def _next(self) -> list[Job]:
-        """Whatever stands in line, up to a bound; nothing once the lane is closed and empty."""
+        """What stands in line, up to a bound, when it is time to run it; nothing once all is over."""
         with self._changed:
-            while not self._line:
-                if self._closed:
-                    return []
-                self._idle += 1
-                self._changed.wait()
-                self._idle -= 1
+            while not (self._line and (self._working == 0 or self._is_late())):
+                if not self._line or self._stands_by:
+                    if self._closed and not self._line:
+                        return []
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+            self._working += 1
+            self._turn += 1
             return [self._line.popleft() for _ in range(min(len(self._line), LANE_VERBS_MAX))]
+
+    def _is_late(self) -> bool:
+        """Stand by beside the threads that work: whether they leave verbs waiting, or many have come."""
+        if self._stands_by:
+            return False
+        turn = self._turn
+        self._stands_by = True
+        in_time = self._many.wait(LATE_SECONDS)
+        self._stands_by = False
+        late = not in_time and turn == self._turn
+        return bool(self._line) and (late or len(self._line) >= LANE_VERBS_MANY or self._working == 0)
 
 
 class Runner:

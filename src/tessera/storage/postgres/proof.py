@@ -8,7 +8,7 @@ import psycopg
 
 from tessera.errors import TesseraError
 from tessera.limits import PATIENCE_SECONDS_MAX, SECOND_US
-from tessera.storage.postgres.connection import UnknownOutcome, connect, listen_to_warnings
+from tessera.storage.postgres.connection import UnknownOutcome, connect
 from tessera.storage.postgres.home import Home
 
 log = logging.getLogger("tessera.storage")
@@ -16,23 +16,21 @@ _PAUSE_SECONDS = 0.2
 
 
 def committed(home: Home, lane: str, number: int) -> bool:
-    """Whether the lane's transaction of that number was committed. Each leaves its number in the lane's mark,
-    so that the mark tells, also after a restart of the database or on a standby that took over; to read it
-    waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database does not say in
-    time.
+    """Whether the lane's transaction of that number was committed, and is on disk. Each leaves its number in
+    the lane's mark, so that the mark tells, also after a restart of the database or on a standby that took
+    over; to read it waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database
+    does not say in time.
     """
     until = home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
     while True:
         try:
             connection, _ = connect(home.dsn)
-            warnings = listen_to_warnings(connection)
             with connection:
                 found = home.prepared["find_mark"].one(
                     connection.execute, {"lane": lane, "at": home.clock.last}
                 )
-                home.prepared["remove_mark"].run(connection.execute, {"lane": lane})
-            if not warnings:
-                return bool(found.value == number)
+            if not connection.warnings:
+                return bool(found.value >= number)
         except (TesseraError, psycopg.Error) as error:
             log.info("a commit's outcome is not known yet: %s", type(error).__name__)
         if home.closing.is_set() or home.runtime.elapsed_us() > until:

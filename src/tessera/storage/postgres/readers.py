@@ -14,13 +14,12 @@ from tessera.limits import LOOK_SECONDS_MAX, PATIENCE_SECONDS_MAX, READERS_MAX, 
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import (
     LOOKING,
-    Connection,
     connect,
     is_lost,
-    listen_to_warnings,
     refusal_of,
 )
 from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.link import Link
 
 log = logging.getLogger("tessera.storage")
 _PAUSE_SECONDS = 0.1
@@ -29,21 +28,26 @@ _PAUSE_SECONDS = 0.1
 class PostgresSnapshot:
     """A look's view: one instant, one state of the store, nothing to write."""
 
-    __slots__ = ("_execute", "_prepared", "now", "settled")
+    __slots__ = ("_link", "_prepared", "looked", "now", "settled")
 
-    def __init__(self, home: Home, connection: Connection) -> None:
+    def __init__(self, home: Home, link: Link) -> None:
         self._prepared = home.prepared
-        self._execute = connection.execute
-        self._execute(self._prepared["begin_snapshot"].text)
-        opening = self.one("opening", scripted=home.clock.scripted())
+        self._link = link
+        link.ask(self._prepared["begin_snapshot"])
+        asked = link.ask(self._prepared["opening"], (home.clock.scripted(),))
+        self.looked = home.disk.look(link)
+        link.flush()
+        opening = asked.only()
         self.now = home.clock.instant(opening.now, opening.last)
         self.settled = 0
 
     def one(self, name: str, /, **params: object) -> Any:
-        return self._prepared[name].one(self._execute, params)
+        rows = self.all(name, **params)
+        return rows[0] if rows else None
 
     def all(self, name: str, /, **params: object) -> list[Any]:
-        return self._prepared[name].all(self._execute, params)
+        statement = self._prepared[name]
+        return self._link.run(statement, statement.bind(params)).rows
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a look may not write")
@@ -56,7 +60,7 @@ class Readers:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._idle: queue.LifoQueue[Connection | None] = queue.LifoQueue()
+        self._idle: queue.LifoQueue[Link | None] = queue.LifoQueue()
         self._closed = False
         self._offer_none_open()
 
@@ -66,60 +70,58 @@ class Readers:
         """
         until: int | None = None
         while True:
-            connection = self._idle.get()
+            link = self._idle.get()
             try:
                 if self._closed:
                     raise Unavailable("the store is closed", definite=True)
-                connection = connection or connect(self._home.dsn, LOOKING)[0]
-                return self._look(connection, look, args)
+                link = link or Link(connect(self._home.dsn, LOOKING)[0])
+                return self._look(link, look, args)
             except psycopg.Error as error:
-                lost = connection is not None and is_lost(connection, error)
+                lost = link is not None and is_lost(link.connection, error)
                 if not lost or not self._patient(until := until or self._until()):
                     log.log(logging.WARNING, "a look failed: %s", type(error).__name__)
                     raise refusal_of(error) from error
             except Unavailable:
-                if connection is not None or not self._patient(until := until or self._until()):
+                if link is not None or not self._patient(until := until or self._until()):
                     raise
             finally:
-                self._idle.put(None if connection is None or connection.closed else connection)
+                self._idle.put(None if link is None or link.connection.closed else link)
 
     def close(self) -> None:
         """Close every connection; waits for looks under way."""
         self._closed = True
         with suppress(queue.Empty):
             for _ in range(READERS_MAX):
-                if connection := self._idle.get(timeout=LOOK_SECONDS_MAX):
-                    connection.close()
+                if link := self._idle.get(timeout=LOOK_SECONDS_MAX):
+                    link.connection.close()
         self._offer_none_open()  # else whoever still waits for one would wait for ever
 
-    def _look(self, connection: Connection, look: Verb, args: tuple[Any, ...]) -> Any:
+    def _look(self, link: Link, look: Verb, args: tuple[Any, ...]) -> Any:
+        """Run a look; come back once all that it may have seen is on disk."""
+        home, refusal = self._home, None
         try:
-            with connection.pipeline():
-                tx = PostgresSnapshot(self._home, connection)
-                looked = self._home.disk.look(connection)
-                try:
-                    answer = look(tx, self._home.runtime, *args)
-                finally:
-                    with suppress(psycopg.Error):
-                        connection.execute("commit")
-                safe = self._home.disk.is_safe(looked)
-            if not safe:
-                warnings = listen_to_warnings(connection)
-                self._home.disk.is_reached(self._home.disk.reach(connection), warnings)
-            return answer
-        except TesseraError:
-            raise
+            tx = PostgresSnapshot(home, link)
+            try:
+                answer = look(tx, home.runtime, *args)
+            except TesseraError as error:
+                refusal = error
+            link.run(home.prepared["commit"])
+            if not home.disk.is_safe(tx.looked):
+                home.disk.reach(link)
         except BaseException:
-            self._undo(connection)
+            self._undo(link)
             raise
+        if refusal is not None:
+            raise refusal
+        return answer
 
-    @staticmethod
-    def _undo(connection: Connection) -> None:
+    def _undo(self, link: Link) -> None:
         try:
-            if not connection.closed:
-                connection.execute("rollback")
+            link.forget()
+            if not link.connection.closed:
+                link.run(self._home.prepared["rollback"])
         except psycopg.Error:
-            connection.close()
+            link.connection.close()
 
     def _until(self) -> int:
         return self._home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US

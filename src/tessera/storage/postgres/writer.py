@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -27,15 +26,14 @@ from tessera.states import STATES
 from tessera.storage.jobs import AGAIN, Job, grouped
 from tessera.storage.port import LostRace, Overdue
 from tessera.storage.postgres.connection import (
-    Connection,
     Lost,
     Prepared,
     conflict_of,
     is_lost,
-    listen_to_warnings,
 )
 from tessera.storage.postgres.foresight import Read, foreseen
 from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.link import Asked, Link
 from tessera.storage.postgres.naming import Named
 from tessera.storage.postgres.proof import committed
 from tessera.storage.postgres.telling import heard_by_others, news_of
@@ -67,15 +65,12 @@ class Writer:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.runtime = home.runtime
-        self.connection: Connection | None = None
+        self.link: Link | None = None
         self.now = 0
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
-        self._open = ExitStack()  # the pipeline of the open transaction
-        self._pipeline: psycopg.Pipeline | None = None
-        self._warnings: list[str] = []
         self._lane = ""
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
@@ -83,7 +78,7 @@ class Writer:
         self._locked: set[int] = set()  # tasks, by serial
         self._locks: set[tuple[str, tuple[object, ...]]] = set()  # what else: by statement and parameters
         self._seen: dict[tuple[str, tuple[object, ...]], list[Any]] = {}  # what was read since the last write
-        self._writes: list[tuple[str, psycopg.Cursor[Any]]] = []  # to be looked at
+        self._writes: list[Asked] = []  # to be looked at
         self._wrote = False
         self._bump = False
         self._transaction = PostgresTransaction(self)
@@ -110,14 +105,14 @@ class Writer:
 
     def close(self) -> None:
         """Let go of the connection."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
+        link, self.link = self.link, None
+        if link is not None:
             try:
-                if self._number and not connection.closed:
-                    self.prepared("remove_mark").run(connection.execute, {"lane": self._lane})
+                if self._number and not link.connection.closed:
+                    link.run(self.prepared("remove_mark"), (self._lane,))
             except psycopg.Error:
                 log.debug("a mark was left behind", exc_info=True)
-            connection.close()
+            link.connection.close()
 
     def prepared(self, name: str) -> Prepared:
         """A statement by its name."""
@@ -143,7 +138,7 @@ class Writer:
         if statement.as_rows:
             self._write_rows(statement, [tuple(params[one] for one in statement.params)])
             return
-        self._writes.append((name, self.execute(statement.text, statement.bind(params))))
+        self._writes.append(self.ask(statement, statement.bind(params)))
         self._forget(name)
 
     def save_all(self, name: str, rows: Sequence[Any]) -> None:
@@ -154,16 +149,21 @@ class Writer:
             self._write_rows(statement, [values(row) for row in rows])
             return
         for row in rows:
-            self._writes.append((name, self.execute(statement.text, values(row))))
+            self._writes.append(self.ask(statement, values(row)))
         self._forget(name)
 
-    def execute(self, text: str, params: Sequence[object] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
-        """Send a statement."""
-        assert self.connection is not None
-        return self.connection.execute(text, params)
+    def ask(self, statement: Prepared, params: tuple[object, ...] = ()) -> Asked:
+        """Ask with the next round trip."""
+        assert self.link is not None
+        return self.link.ask(statement, params)
+
+    def flush(self) -> None:
+        """Make a round trip."""
+        assert self.link is not None
+        self.link.flush()
 
     def _write_rows(self, statement: Prepared, rows: list[tuple[object, ...]]) -> None:
-        self.execute(statement.text, statement.given(rows))  # fails by itself if it does not change all
+        self.ask(statement, statement.given(rows))  # fails by itself if it does not change all
         self._forget(statement.name)
 
     def _rows(self, statement: Prepared, params: dict[str, object]) -> list[Any]:
@@ -172,7 +172,9 @@ class Writer:
         rows = self._seen.get(key)
         if rows is None:
             self._refuse_unlocked(statement, params)
-            rows = self._seen[key] = statement.all(self.execute, params)
+            asked = self.ask(statement, key[1])
+            self.flush()
+            rows = self._seen[key] = asked.rows
         if rows and statement.row in TASKS:
             self._check(statement.name, rows)
         return rows
@@ -182,7 +184,9 @@ class Writer:
         key = statement.bind(params)
         found = rows.get(key)
         if found is None:
-            found = statement.one(self.execute, params)
+            asked = self.ask(statement, key)
+            self.flush()
+            found = asked.rows[0] if asked.rows else None
             if len(rows) >= REMEMBERED_ROWS_MAX:
                 rows.clear()
             if found is not None:
@@ -221,18 +225,17 @@ class Writer:
 
     def _begin(self, jobs: list[Job]) -> None:
         """Open a transaction, lock the tasks that its verbs name, read the clock: one round trip."""
-        if self.connection is None:
-            self.connection, session = self.home.connect()
-            self._warnings = listen_to_warnings(self.connection)
+        if self.link is None:
+            connection, session = self.home.connect()
+            self.link = Link(connection)
             self._lane, self._number, self._generation = session.lane, 0, -1
-        self._pipeline = self._open.enter_context(self.connection.pipeline())
-        self.execute("begin")
+        self.ask(self.prepared("begin"))
         named = Named(jobs)
         locking = []
         if named.claim_keys:
-            self._lock("lock_claim_keys", keys=json_text(sorted(named.claim_keys)))
+            self._ask("lock_claim_keys", keys=json_text(sorted(named.claim_keys)))
         if named.families:
-            locking.append(self._lock("lock_families", task_ids=json_text(sorted(named.families))))
+            locking.append(self._ask("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
             locking.append(self._lock_tasks(sorted(named.tasks), sorted(named.ending), []))
         self._read_clock(locking, reads=list(foreseen(jobs, self._recall)))
@@ -245,41 +248,38 @@ class Writer:
             locking.append(self._lock_tasks([], [], sorted(found.serials)))
         if found.lock is not None:
             name, bound, statement = found.lock
-            self.execute(statement.text, bound)
+            self.ask(statement, bound)
             self._locks.add((name, bound))
         self._read_clock(locking, found.not_before)
 
-    def _lock_tasks(self, task_ids: list[str], ending: list[str], serials: list[int]) -> Any:
-        return self._lock(
+    def _lock_tasks(self, task_ids: list[str], ending: list[str], serials: list[int]) -> Asked:
+        return self._ask(
             "lock_tasks",
             task_ids=json_text(task_ids),
             ending=json_text(ending),
             serials=json_text(serials),
         )
 
-    def _lock(self, name: str, **params: object) -> Any:
+    def _ask(self, name: str, **params: object) -> Asked:
         statement = self.prepared(name)
-        return self.execute(statement.text, statement.bind(params))
+        return self.ask(statement, statement.bind(params))
 
     def _read_clock(
-        self, locking: Sequence[psycopg.Cursor[tuple[Any, ...]]], not_before: int = 0, reads: Sequence[Read] = ()
+        self, locking: Sequence[Asked], not_before: int = 0, reads: Sequence[Read] = ()
     ) -> None:  # fmt: skip
-        statement = self.prepared("opening")
-        first = self.execute(statement.text, (self.home.clock.scripted(),))
-        asked = [self._ask(name, params) for name, params in reads]
-        (opening,) = statement.rows_of(first)
-        for read, params, cursor in asked:
-            self._seen[read.name, read.bind(params)] = read.rows_of(cursor)
-        for cursor in locking:
-            self._locked.update(serial for (serial,) in cursor.fetchall())
+        """Read the clock once the locks are held, and with it what verbs are about to read."""
+        asked = self._ask("opening", scripted=self.home.clock.scripted())
+        read = [self._ask(name, **params) for name, params in reads]
+        self.flush()
+        for (_, params), one in zip(reads, read, strict=True):
+            self._seen[one.statement.name, one.statement.bind(params)] = one.rows
+        for one in locking:
+            self._locked.update(row.value for row in one.rows)
+        opening = asked.only()
         self.now = self.home.clock.instant(opening.now, max(opening.last, not_before))
         if opening.generation != self._generation:
             self._generation = opening.generation
             self._memory.clear()
-
-    def _ask(self, name: str, params: dict[str, object]) -> tuple[Prepared, dict[str, object], Any]:
-        statement = self.prepared(name)
-        return statement, params, self.execute(statement.text, statement.bind(params))
 
     def _attempt(self, jobs: list[Job]) -> None:
         """Run verbs one after the other; several of one verb that has a form for many callers run as one."""
@@ -330,11 +330,12 @@ class Writer:
         self.runtime.reach("commit.before")
         if wrote:
             if self.events:
-                self.execute(self.prepared("lock_log").text)
                 append = self.prepared("append_event")
-                self.execute(append.text, append.given(self.events))
+                rows = append.given(self.events)
+                self.ask(self.prepared("lock_log"))
+                self.ask(append, rows)
             if (text := heard_by_others(news, self.home.node)) is not None:
-                self.execute(self.prepared("tell").text, (text,))
+                self.ask(self.prepared("tell"), (text,))
             if self.home.watch is not None:
                 self.after.append(partial(self.home.watch, news))
         self._end(wrote)
@@ -342,46 +343,38 @@ class Writer:
         self._clear()
 
     def _finish_writes(self) -> None:
-        change = self.prepared("change_counts")
         for queue, changes in sorted(self.counts.items()):
             if any(changes):
-                told: dict[str, object] = {"queue": queue, **dict(zip(STATES, changes, strict=True))}
-                self.execute(change.text, change.bind(told))
+                self._ask("change_counts", queue=queue, **dict(zip(STATES, changes, strict=True)))
         if self._bump:
-            self.execute(self.prepared("bump_generation").text)
+            self.ask(self.prepared("bump_generation"))
+        if not self.events:
+            self._ask("keep_instant", at=self.now)
         self._number += 1
-        mark: dict[str, object] = {"lane": self._lane, "number": self._number, "at": self.now}
-        statement = self.prepared("leave_mark")
-        left = self.execute(statement.text, statement.bind(mark))
+        self._ask("leave_mark", lane=self._lane, number=self._number, at=self.now)
         if self._writes:
-            left.fetchone()  # and before it what all others have done
-        for name, cursor in self._writes:
-            if cursor.rowcount == 0:
-                raise LostRace(name)
+            self.flush()
+        for write in self._writes:
+            if write.changed == 0:
+                raise LostRace(write.statement.name)
 
     def _end(self, wrote: bool) -> None:
         """Commit, and wait until all that these verbs have seen and done is on disk."""
-        assert self._pipeline is not None
-        assert self.connection is not None
-        disk, warnings = self.home.disk, self._warnings
-        warnings.clear()
-        looked = None if wrote else disk.look(self.connection)
+        assert self.link is not None
+        disk = self.home.disk
+        looked = None if wrote else disk.look(self.link)
+        self.ask(self.prepared("commit"))
         try:
-            self.execute("commit")
             if looked is not None:
-                self._pipeline.sync()
+                self.flush()
             if looked is None or not disk.is_safe(looked):
-                asked = disk.reach(self.connection)
-                self._pipeline.sync()
-                disk.is_reached(asked, warnings)
+                disk.reach(self.link)
         except psycopg.Error as error:
-            if not (wrote and is_lost(self.connection, error)):
+            if not (wrote and is_lost(self.link.connection, error)):
                 raise
             self._drop()
             if not committed(self.home, self._lane, self._number):
                 raise LostRace("commit") from error
-            return
-        self._open.close()
 
     def _undo(self) -> bool:
         """Undo the open transaction, and with it what memory may have learned inside it. Whether the
@@ -390,30 +383,27 @@ class Writer:
         self._clear()
         self.after.clear()
         self._memory.clear()
-        connection = self.connection
-        if connection is None:
+        link = self.link
+        if link is None:
             return False
         try:
-            with suppress(psycopg.Error):  # the one that is being dealt with, once more
-                self._open.close()
-            if not connection.closed:
-                connection.execute("rollback")
-        except psycopg.Error as another:
-            if not is_lost(connection, another):
+            link.forget()
+            if not link.connection.closed:
+                link.run(self.prepared("rollback"))
+        except psycopg.Error as error:
+            if not is_lost(link.connection, error):
                 log.warning("a transaction could not be undone", exc_info=True)
             self._drop()
             return True
-        if connection.closed:
+        if link.connection.closed:
             self._drop()
             return True
         return False
 
     def _drop(self) -> None:
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            connection.close()
-            with suppress(psycopg.Error):
-                self._open.close()
+        link, self.link = self.link, None
+        if link is not None:
+            link.connection.close()
 
     def _clear(self) -> None:
         for gathered in (self.counts, self.events, self.ready, self._locked, self._locks, self._seen,

@@ -56,6 +56,13 @@ where bucket = :bucket and key = :key order by version desc limit :limit;
 select version, octet_length(value) as size, substr(cast(value as blob), :first + 1, :length) as bytes
 from records where store = :store and key = :key and version = :version;
 
+-- name: record_bytes
+-- row: ChunkRow
+-- The latest value of a record, whatever bytes it is.
+select cast(r.value as blob) as bytes
+from record_heads h cross join records r on r.store = h.store and r.key = h.key and r.version = h.version
+where h.store = :store and h.key = :key;
+
 -- name: chunk_beginning
 -- row: ChunkRow
 -- The first bytes of an upload.

@@ -42,13 +42,13 @@ select task_id as value from tasks where serial = :serial;
 
 -- name: brief_of
 -- row: BriefRow
--- One task's brief and its hash. As bytes: damaged ones may be no text.
-select serial, sha256, cast(brief as blob) as brief from briefs where serial = :serial;
+-- One task's brief, its hash and the task's trace. As bytes: damaged ones may be no text.
+select serial, sha256, cast(brief as blob) as brief, traceparent from briefs where serial = :serial;
 
 -- name: briefs_of
 -- row: BriefRow
 -- The same for several: a JSON array of serials.
-select serial, sha256, cast(brief as blob) as brief
+select serial, sha256, cast(brief as blob) as brief, traceparent
 from briefs where serial in (select value from json_each(:serials));
 
 -- name: brief_hash_of
@@ -66,8 +66,13 @@ values (:task_id, :queue, (select lane from lanes where queue = :queue and kind 
 
 -- name: insert_brief
 -- Its brief, kept apart from the hot row.
-insert into briefs (serial, sha256, brief)
-select serial, :sha256, :brief from tasks where task_id = :task_id;
+insert into briefs (serial, sha256, brief, traceparent)
+select serial, :sha256, :brief, :traceparent from tasks where task_id = :task_id;
+
+-- name: traceparent_of
+-- row: OptionalText
+-- The trace of a task, by its public name.
+select b.traceparent as value from tasks t join briefs b on b.serial = t.serial where t.task_id = :task_id;
 
 -- name: insert_dependencies
 -- What it depends on: a JSON array of ids.

@@ -82,12 +82,12 @@ where head <> last and not (head > last and head in (select epoch from jump));
 -- Heads that the index lacks or has in another version, and nouns that nothing is the head of.
 select 'record ' || h.store || '/' || h.key as thing, 'is not in the index in its latest version' as says
 from record_heads h left join nouns n on n.in_bucket = 0 and n.place = h.store and n.key = h.key
-where n.version is not h.version and (n.noun is not null or :all_indexed)
+where n.version is distinct from h.version and (n.noun is not null or :all_indexed = 1)
 union all
 select 'object ' || b.name || '/' || h.key, 'is not in the index in its latest version'
 from object_heads h join buckets b on b.bucket = h.bucket
   left join nouns n on n.in_bucket = 1 and n.place = b.name and n.key = h.key
-where n.version is not h.version and (n.noun is not null or :all_indexed)
+where n.version is distinct from h.version and (n.noun is not null or :all_indexed = 1)
 union all
 select 'noun ' || n.place || '/' || n.key, 'is in the index and nowhere else' from nouns n
 where case n.in_bucket

@@ -8,10 +8,11 @@ from pg_stat_activity where pid = pg_backend_pid();
 
 -- name: opening
 -- row: Opening
--- What a transaction begins with: the database's clock (or a scripted one), the log's last instant, and the number
+-- What a transaction begins with: the database's clock (or a scripted one), the store's last instant, and the number
 -- that rises whenever something remembered has changed.
 select coalesce(:scripted::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now,
-  coalesce((select at from events order by seq desc limit 1), 0) as last,
+  greatest((select at from events order by seq desc limit 1),
+           (select value from meta where name = 'last_instant'), 0) as last,
   (select generation from generation) as generation;
 
 -- name: lock_tasks
@@ -52,6 +53,11 @@ select t.serial as value from tasks t where t.serial = any (array(
 select count(pg_advisory_xact_lock(hashtextextended(k.key, 6072341834281181))) as value
 from (select value as key from json_array_elements_text(:keys::json) order by value) k;
 
+-- name: keep_instant
+-- The instant of a transaction that leaves no line in the log.
+insert into meta (name, value) values ('last_instant', :at)
+on conflict (name) do update set value = greatest(meta.value, excluded.value);
+
 -- name: bump_generation
 -- From this commit on nobody's memory of settings, lanes and keys counts.
 update generation set generation = generation + 1;
@@ -79,7 +85,8 @@ select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
 
 -- name: find_mark
 -- row: Scalar
--- The last number that a lane has committed. Waits for a transaction of the lane that has not ended.
+-- The last number that a lane has committed. Waits for a transaction of the lane that has not ended; and since it
+-- writes, what it has found is on disk when it is answered.
 insert into marks (lane, number, at) values (:lane, 0, :at)
 on conflict (lane) do update set at = excluded.at returning number as value;
 
@@ -95,6 +102,12 @@ delete from marks where at < :before;
 -- row: Text
 -- Until this transaction ends nobody else appends to the log: its lines become visible in the order of their numbers.
 select pg_advisory_xact_lock(1413829459, 2)::text as value;
+
+-- name: others_here
+-- row: Scalar
+-- Connections of other processes that use the store.
+select count(*) as value from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and application_name like 'tessera%';
 
 -- name: end_silent
 -- row: Scalar
@@ -115,6 +128,18 @@ select pg_notify('tessera', :news)::text as value;
 -- row: Text
 -- Settings of this connection: a JSON object.
 select string_agg(set_config(key, value, false), ' ') as value from json_each_text(:settings::json);
+
+-- name: begin
+-- A transaction of verbs: each statement sees what is committed by then.
+begin;
+
+-- name: commit
+-- All of it.
+commit;
+
+-- name: rollback
+-- Or nothing.
+rollback;
 
 -- name: begin_snapshot
 -- From here on one state of the store, and nothing to write.

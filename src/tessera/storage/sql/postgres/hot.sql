@@ -42,9 +42,9 @@ select 1 / (count(*) = json_array_length(:rows::json))::int as all_of_them from 
 -- rows: as json
 -- Their briefs, kept apart from the hot rows.
 with changed as (
-  insert into briefs (serial, sha256, brief)
-  select t.serial, v.sha256, v.brief
-  from json_to_recordset(:rows::json) v (sha256 text, brief text, task_id text)
+  insert into briefs (serial, sha256, brief, traceparent)
+  select t.serial, v.sha256, v.brief, v.traceparent
+  from json_to_recordset(:rows::json) v (sha256 text, brief text, task_id text, traceparent text)
     join tasks t on t.task_id = v.task_id collate "C"
   returning 1)
 select 1 / (count(*) = json_array_length(:rows::json))::int as all_of_them from changed;

@@ -24,11 +24,13 @@ select (select count(*) from tasks where state < 3) as unfinished,
   (select count(*) from feeds) as feeds;
 
 -- name: append_event_numbered
--- A line of the log under a number of its own, above every one before; lines and results go on from there.
+-- A line of the log, under the lock that all lines are written under, with a number of its own above every one before.
+-- Results go on from it too.
+with alone as materialized (select pg_advisory_xact_lock(1413829459, 2))
 insert into events (seq, at, type, data)
-select greatest(setval(pg_get_serial_sequence('events', 'seq'), cast(:seq as bigint)),
-                setval(pg_get_serial_sequence('results', 'result'), cast(:seq as bigint))),
-  cast(:at as bigint), cast(:type as smallint), :data;
+select setval(pg_get_serial_sequence('results', 'result'), cast(:seq as bigint)), cast(:at as bigint),
+  cast(:type as smallint), :data
+from alone;
 
 -- name: revoke_keys
 -- Keys that were revoked in the store that a backup replaces: a JSON array.

@@ -25,13 +25,13 @@ order by t.serial limit :limit;
 
 -- name: brief_of
 -- row: BriefRow
--- One task's brief and its hash. As bytes: damaged ones may be no text.
-select serial, sha256, convert_to(brief, 'UTF8') as brief from briefs where serial = :serial;
+-- One task's brief, its hash and the task's trace. As bytes: damaged ones may be no text.
+select serial, sha256, convert_to(brief, 'UTF8') as brief, traceparent from briefs where serial = :serial;
 
 -- name: briefs_of
 -- row: BriefRow
 -- The same for several: a JSON array of serials.
-select b.serial, b.sha256, convert_to(b.brief, 'UTF8') as brief
+select b.serial, b.sha256, convert_to(b.brief, 'UTF8') as brief, b.traceparent
 from json_array_elements_text(cast(:serials as json)) j (value) join briefs b on b.serial = j.value::bigint;
 
 -- name: insert_dependencies

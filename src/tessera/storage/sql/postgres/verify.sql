@@ -84,3 +84,9 @@ select r.result, r.serial, t.task_id, r.fencing_token, r.ok, convert_to(r.output
   convert_to(r.error, 'UTF8') as error, r.sha256
 from results r left join tasks t on t.serial = r.serial
 where r.result > :after order by r.result limit :limit;
+
+-- name: nouns_unindexed
+-- row: Wrong
+-- Nouns whose words the index does not have.
+select 'noun ' || n.place || '/' || n.key as thing, 'has no words in the index' as says
+from nouns n where not exists (select 1 from nouns_words w where w.noun = n.noun);

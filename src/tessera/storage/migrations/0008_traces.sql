@@ -1,0 +1,2 @@
+-- The trace that a task was enqueued in goes with it to its end.
+alter table briefs add column traceparent text;

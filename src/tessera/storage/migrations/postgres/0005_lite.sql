@@ -1,0 +1,1 @@
+-- Workspaces, their agents, roles, tasks and claims.
