@@ -10,10 +10,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jsonschema
-import msgspec
 import pytest
 from service.running import Reply, Running, serving
 from service.test_surface import ROWS, Stage, ask
@@ -21,15 +20,12 @@ from verbs.refusals import EVERY_VERB, REFUSALS
 
 import tessera.service
 from tessera import models
-from tessera.errors import REGISTRY, InvalidState, NotFound, RateLimited, UnsupportedMedia
-from tessera.models import Claim, Model, Submitted
+from tessera.errors import REGISTRY, RateLimited, UnsupportedMedia
+from tessera.models import Claim, Submitted
 from tessera.service.openapi.document import document
-from tessera.service.openapi.operations import Operations
 from tessera.service.openapi.refusals import of_verb, refusals
-from tessera.service.openapi.responses import Responses
-from tessera.service.openapi.schemas import Schemas
 from tessera.service.own import OWN
-from tessera.surface import SURFACE, Row
+from tessera.surface import SURFACE
 
 OPERATIONS = {
     operation["operationId"]: (path, method, operation)
@@ -244,30 +240,6 @@ def test_it_stands_behind_the_edge(tmp_path: Path) -> None:
         assert service.get("/openapi.json", key=None).code == "forbidden"
         assert service.get("/openapi.json", key=None, headers={"x-edge-auth": "e" * 32}).status == 200
     assert "403" in document()["paths"]["/openapi.json"]["get"]["responses"]
-
-
-def test_a_new_row_is_described_by_itself() -> None:
-    """A verb that nobody has told the description of is described from its row and its code alone."""
-
-    def paint(tx: Any, runtime: Any, caller: Any, ask: Any) -> Any:
-        """Paint it. Twice is once."""
-        raise NotFound if ask.door is None else InvalidState
-
-    class Paint(Model, frozen=True):
-        """What to paint."""
-
-        wall: str
-        door: Annotated[int, msgspec.Meta(ge=3)] | None = None
-
-    paint.__module__ = "tessera.verbs.paint"
-    row = Row(paint, Paint, models.Written, "/v1/walls/{wall}", "admin", "paint", status=201)
-    schemas = Schemas()
-    described = Operations(schemas, Responses(schemas)).of([row])
-
-    assert (described["operationId"], described["summary"]) == ("paint", "Paint it")
-    assert {"201", "404", "409"} <= described["responses"].keys()
-    assert schemas.written["PaintBody"]["properties"] == {"door": {"type": ["integer", "null"], "minimum": 3}}
-    assert "RecordVersion" in schemas.written
 
 
 def test_operations_are_rows_and_the_services_own() -> None:
