@@ -1,7 +1,7 @@
 """Threads that run verbs, in lanes, on connections of the lane's own: what the holder of a lease does never
-stands behind claims, nor claims behind the rest. Verbs that wait in a lane share its next transaction, and the
-more they are, the less each costs. So a second thread begins beside the first only when that pays: when verbs
-have waited for a while, because the database or its disk is slow, or when they have become many.
+stands behind claims, nor claims behind the rest. Verbs that wait in a lane share its next transaction, and
+the more they are, the less each costs. So a second thread begins beside the first only when that pays: when
+verbs have waited for a while, because the database or its disk is slow, or when they have become many.
 """
 
 from __future__ import annotations
