@@ -132,6 +132,11 @@ def migrate_store(
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
+    if is_database(_url(url)):
+        _needs_psycopg()
+        from tessera import diagnosis_postgres
+
+        return diagnosis_postgres.doctor(_url(url), runtime or real_runtime())
     return diagnosis.doctor(_file(url), runtime or real_runtime())
 
 

@@ -38,8 +38,8 @@ create table queues (
   workspace_id text collate "C"
 );
 
--- A queue's counts are the sums of its slots: each connection adds to a slot of its own, so that no two transactions
--- wait for one row.
+-- A queue's counts are the sums of its slots: each transaction adds to one of them, drawn by lot, so that
+-- hardly ever two wait for one row, and no row has many versions.
 create table count_slots (
   queue bigint not null,
   slot integer not null,
@@ -384,6 +384,8 @@ create table topics (
 
 create index topics_latest on topics (consensus_ns);
 
+create index claims_pending on claims (topic_id, sequence_number) where proof_status = 'pending';
+
 create table topic_messages (
   topic bigint not null,
   sequence_number bigint not null,
@@ -494,10 +496,11 @@ insert into generation values (0);
 
 -- What each connection that runs verbs has committed last, for when the answer of its commit gets lost.
 create table marks (
-  lane text collate "C" primary key,
+  writer text collate "C" not null,
   number bigint not null,
-  at bigint not null
-) with (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  at bigint not null,
+  primary key (writer, number)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 insert into buckets (name, description) values
   ('nouns', 'What there is: facts, documents, summaries'),

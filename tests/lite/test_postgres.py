@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import tessera
-from lite.workshop import agents_key, claims, fresh, furnish, put
+from lite.workshop import ROLE, agents_key, claims, fresh, furnish, put
 from tessera.models import Claimed, Missed, NoTasks, Rejected
 
 TASKS, NODES, AGENTS = 24, 2, 3
@@ -34,6 +34,11 @@ def test_the_same_answers(dsn: str) -> None:
         assert [one.output for one in again.children] == ["done"]
         assert [one.state for one in claims(store)] == ["claimed"] * 3
         assert store.recover_claims().void == 0
+        assert [(one.rows, one.claims, one.finding) for one in store.verify_topics().topics] == [
+            (3, 3, None),
+            (0, 0, None),
+        ]
+        assert len(store.topic_messages(ROLE, "ws_a").messages) == 3
 
 
 def test_nodes_race(dsn: str) -> None:
