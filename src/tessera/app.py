@@ -185,10 +185,8 @@ class DirectDoor:
         wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
-            if row.reads:
-                answer = self._engine.read(run, caller, asked)
-            else:
-                answer = self._engine.submit(run, caller, asked).result()
+            read, submit = self._engine.read, self._engine.submit
+            answer = read(run, caller, asked) if row.reads else submit(run, caller, asked).result()
             left = (until_us - self._runtime.elapsed_us()) / SECOND_US
             if left <= 0 or waits.is_enough(answer):
                 return answer
@@ -213,10 +211,8 @@ class DirectDoor:
         self._log.close()
 
     def _caller(self) -> Caller:
-        if self._secret_sha256 is None:
-            return OWNER
-        caller: Caller = self._engine.read(caller_for, self._secret_sha256)
-        return caller
+        secret = self._secret_sha256
+        return OWNER if secret is None else self._engine.read(caller_for, secret)
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
