@@ -51,7 +51,8 @@ def takes_url(body: Body) -> Body:
 
     @click.option(
         "--store", "url", default="./tessera.db", envvar="TESSERA_STORE", metavar="URL", show_default=True,
-        show_envvar=True, help="The store: a path, postgresql://host/database, or the URL of a service (with its key in TESSERA_KEY).",
+        show_envvar=True, help="The store: a path, postgresql://host/database, or the URL of a service (with "
+        "its key in TESSERA_KEY).",
     )  # fmt: skip
     @functools.wraps(body)
     def command(*args: Any, url: str, **options: Any) -> None:
