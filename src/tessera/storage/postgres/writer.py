@@ -70,7 +70,10 @@ class Writer(Asking):
         self.home.counted.committed(len(jobs))
         after, self.after = self.after, []
         for call in after:
-            call()
+            try:
+                call()
+            except Exception:  # the verbs are committed: nobody may run them again for this
+                log.exception("somebody could not be told of a commit")
 
     def close(self) -> None:
         """Let go of the connection."""
