@@ -62,8 +62,11 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.queue
 	$(BIN)/python -m benchmarks.http
+	$(BIN)/python -m benchmarks.admission
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.lite
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 

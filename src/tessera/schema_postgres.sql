@@ -16,6 +16,14 @@ create table meta (
   words text
 ) with (fillfactor = 50);
 
+-- Queues that only one tenant's keys, and admin keys, know of.
+create table workspaces (
+  workspace_id text collate "C" primary key,
+  name text not null,
+  secret text not null,
+  created_at bigint not null
+);
+
 create table queues (
   queue bigint primary key,
   name text collate "C" not null unique,
@@ -26,7 +34,8 @@ create table queues (
   backoff_base_seconds bigint not null,
   backoff_cap_seconds bigint not null,
   weight bigint not null,
-  paused bigint not null
+  paused bigint not null,
+  workspace_id text collate "C"
 );
 
 -- A queue's counts are the sums of its slots: each transaction adds to one of them, drawn by lot, so that
@@ -84,7 +93,8 @@ create table tasks (
   parked_by text,
   last_error text,
   cancel_reason text,
-  requeued_from bigint
+  requeued_from bigint,
+  requirement bigint
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 create index tasks_ready_in_lane on tasks (lane, priority desc, created_at, task_id)
@@ -95,6 +105,8 @@ create index tasks_due on tasks (queue, due) where due is not null;
 create index tasks_of_parent on tasks (parent, state) where parent is not null;
 create index tasks_requeued_from on tasks (requeued_from) where requeued_from is not null;
 create index tasks_parked on tasks (queue, updated_at) where state = 2 and wait_reason = 2;
+create index tasks_ready_to_win on tasks (requirement, priority desc, created_at, task_id)
+  where state = 0 and due is null and requirement is not null;
 
 create table leases (
   serial bigint primary key,
@@ -281,6 +293,85 @@ create table feed_items (
   published_at bigint not null,
   primary key (feed, cursor)
 );
+
+-- Who may claim in a workspace, what its tasks ask for, its claims, what they were answered, and what they used.
+create table roles (
+  workspace_id text collate "C" not null,
+  role_id text collate "C" not null,
+  name text not null,
+  topic_id text collate "C" not null unique,
+  lease_seconds bigint,
+  accounts text not null,
+  primary key (workspace_id, role_id)
+);
+
+create table agents (
+  workspace_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  role_ids text not null,
+  capabilities text not null,
+  active bigint not null,
+  primary key (workspace_id, agent_id)
+);
+
+create table requirements (
+  requirement bigint primary key,
+  queue bigint not null,
+  role_id text collate "C" not null,
+  capabilities text collate "C" not null,
+  unique (queue, role_id, capabilities)
+);
+
+create table claims (
+  claim_id text collate "C" primary key,
+  workspace_id text collate "C" not null,
+  serial bigint not null,
+  fencing_token bigint not null,
+  role_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  key_id text collate "C",
+  target text collate "C" not null,
+  lease_seconds bigint not null,
+  idempotency_sha256 text collate "C" not null,
+  state bigint not null,
+  reserved_at bigint not null,
+  settled_at bigint,
+  event_id text collate "C",
+  message text not null,
+  topic_id text collate "C" not null,
+  after_sequence bigint not null,
+  sequence_number bigint,
+  consensus_timestamp text,
+  running_hash text,
+  transaction_id text,
+  proof_status text collate "C"
+);
+create index claims_reserved on claims (reserved_at) where state = 0;
+create index claims_contesting on claims (serial, fencing_token);
+create index claims_in_topic on claims (topic_id, sequence_number) where sequence_number is not null;
+
+create table claim_requests (
+  workspace_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  target text collate "C" not null,
+  idempotency_sha256 text collate "C" not null,
+  body_sha256 text not null,
+  claim_id text collate "C",
+  answer text,
+  until bigint not null,
+  primary key (workspace_id, agent_id, target, idempotency_sha256)
+);
+create index claim_requests_until on claim_requests (until);
+
+create table usage_events (
+  event_id text collate "C" primary key,
+  workspace_id text collate "C" not null,
+  claim_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  type text not null,
+  at bigint not null
+);
+create index usage_events_of_workspace on usage_events (workspace_id, at);
 
 -- The ordered log of lite claims: topics, and their messages.
 create table topics (
