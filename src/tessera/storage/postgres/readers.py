@@ -102,7 +102,7 @@ class Readers:
                 refusal = error
             link.run(home.prepared["commit"])
             if not home.disk.is_safe(tx.looked):
-                home.disk.reach(link)
+                home.disk.secure(link)
         except BaseException:
             self._undo(link)
             raise

@@ -232,7 +232,7 @@ class Writer(Asking):
                 self.flush()
             if looked is None or not disk.is_safe(looked):
                 since = self.runtime.elapsed_us()
-                disk.reach(self.link)
+                disk.secure(self.link)
                 self.home.counted.synced(self.runtime.elapsed_us() - since)
         except psycopg.Error as error:
             if not (wrote and is_lost(self.link.connection, error)):
