@@ -26,6 +26,7 @@ _RUN = re.compile(f"[{_UNSEPARATED}]+")
 _RUNS = re.compile(f"(?P<unseparated>[{_UNSEPARATED}]+)|{_SEPARATED}")
 _PIECES = re.compile(r"[^\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Phrase(Struct, frozen=True):
@@ -83,8 +84,8 @@ def loosened(wanted: list[Phrase]) -> list[Phrase]:
 
 
 def folded(text: str) -> str:
-    """A text without what does not count when texts are compared: case, accents, spaces."""
-    return " ".join(_plain(text).split())
+    """A text without what does not count when texts are compared: case, accents, spaces, controls."""
+    return " ".join(_CONTROLS.sub(" ", _plain(text)).split())
 
 
 def parts(words: list[str]) -> list[str]:
