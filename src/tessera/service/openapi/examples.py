@@ -36,7 +36,7 @@ class Examples:
     def _said(self, name: str, schema: Schema) -> Any | UnsetType:
         """What the field's word says, if that fits: one name may mean a text here, a list there."""
         word = FIELDS.get(name)
-        if word is None or not self._fits(word.example, schema):
+        if word is None or "const" in schema or not self._fits(word.example, schema):
             return UNSET
         return word.example
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from http import HTTPStatus
 from itertools import groupby
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from tessera import models
 from tessera.errors import REGISTRY, RangeNotSatisfiable, TesseraError, Unauthorized, VersionConflict
@@ -110,8 +111,9 @@ class Responses:
     def _good(self, row: Row) -> dict[HTTPStatus, dict[str, Any]]:
         if row.answer is Content:
             return _bytes(row)
-        text = prose(row.answer)
-        content: dict[str, Any] = {JSON: self._document(self._schemas.answered(row.answer))}
+        models_of = _answers(row)
+        text = " Or: ".join(map(prose, models_of))
+        content: dict[str, Any] = {JSON: self._document(self._schemas.answered(models_of))}
         if row.ask is ListEvents:
             content[EVENTS] = {
                 "schema": {"type": "string", "description": "With `follow`: an event for each `Event`."},
@@ -131,6 +133,17 @@ class Responses:
 
     def _document(self, schema: Schema) -> dict[str, Any]:
         return {"schema": schema, "example": Examples(self._schemas.written).answered(schema)}
+
+
+def _answers(row: Row) -> list[type[Any]]:
+    """The models that a row's answer may be of. One that bears a tag is one of several, which the verb's own
+    annotation names; an act's answer is what its generator returns.
+    """
+    if row.answer.__struct_config__.tag is None:
+        return [row.answer]
+    said = get_type_hints(row.verb)["return"]
+    said = get_args(said)[-1] if get_origin(said) is not None and not isinstance(said, UnionType) else said
+    return list(get_args(said)) or [row.answer]
 
 
 def _bytes(row: Row) -> dict[HTTPStatus, dict[str, Any]]:

@@ -9,7 +9,6 @@ from typing import Any, Final, get_args, get_origin
 
 from msgspec import UNSET, inspect, structs
 
-from tessera.models import Model
 from tessera.service.openapi.words import FIELDS
 
 Schema = dict[str, Any]
@@ -42,9 +41,18 @@ class Schemas:
         self.written[name] = self._object(model, asked=True, without=without)
         return pointer(name)
 
-    def answered(self, model: type[Model]) -> Schema:
-        """What an answer holds: every field, null where there is nothing."""
-        return self._named(model, asked=False)
+    def answered(self, models: list[type[Any]]) -> Schema:
+        """What an answer holds: every field, null where there is nothing. Of several models it is one, as the
+        tag says that they share.
+        """
+        schemas = [self._named(model, asked=False) for model in models]
+        if len(schemas) == 1:
+            return schemas[0]
+        tag = models[0].__struct_config__.tag_field
+        named = {
+            model.__struct_config__.tag: schema["$ref"] for model, schema in zip(models, schemas, strict=True)
+        }
+        return {"anyOf": schemas, "discriminator": {"propertyName": tag, "mapping": named}}
 
     def _named(self, model: type[Any], asked: bool) -> Schema:
         if (model, asked) not in self._names:
@@ -56,17 +64,20 @@ class Schemas:
 
     def _object(self, model: type[Any], asked: bool, without: frozenset[str] = frozenset()) -> Schema:
         properties, required = {}, []
+        config = model.__struct_config__
+        if config.tag is not None:  # which of several answers it is
+            properties[config.tag_field] = {"type": "string", "const": config.tag}
+            required.append(config.tag_field)
         for field in structs.fields(model):
             if field.encode_name in without:
                 continue
             properties[field.encode_name] = self.field(field, asked)
             if field.required or (not asked and field.default is not UNSET):
                 required.append(field.encode_name)
-        closed = model.__struct_config__.forbid_unknown_fields  # an answer may gain fields
         return {
             "type": "object", "description": prose(model), "properties": properties,
             **({"required": required} if required else {}),
-            **({"additionalProperties": False} if closed else {}),
+            **({"additionalProperties": False} if config.forbid_unknown_fields else {}),
         }  # fmt: skip
 
     def field(self, field: structs.FieldInfo, asked: bool) -> Schema:
@@ -119,8 +130,8 @@ class Schemas:
 
     def _union(self, kind: inspect.UnionType, asked: bool) -> Schema:
         kinds = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
-        (only,) = kinds
-        schema = self._of(only, asked)
+        schemas = [self._of(one, asked) for one in kinds]
+        schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
         return schema if len(kinds) == len(kind.types) else nullable(schema)
 
 
