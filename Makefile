@@ -19,6 +19,7 @@ test: check tmux browser typescript  ## everything that must hold, in its short 
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) --no-print-directory suite
 	$(MAKE) --no-print-directory suite BACKEND=http
+	$(MAKE) --no-print-directory suite BACKEND=postgres
 
 tmux:
 	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y tmux > /dev/null; } \
@@ -44,7 +45,7 @@ format: .venv/dev  ## put every file into its form
 docs: .venv/dev  ## write the generated pages anew: states, errors, verbs
 	$(BIN)/python -m docs.generate
 
-suite: .venv/dev  ## the conformance suite, on BACKEND=store or http
+suite: .venv/dev  ## the conformance suite, on BACKEND=store, http, postgres, http-postgres
 	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance
 
 suite-stub: .venv/dev  ## show that every conformance test fails on an empty backend
@@ -61,8 +62,11 @@ bench: .venv/dev  ## measure what docs/performance.md claims
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.queue
 	$(BIN)/python -m benchmarks.http
+	$(BIN)/python -m benchmarks.admission
 	$(BIN)/python -m benchmarks.blobs
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.lite
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.wake
 	$(BIN)/python -m benchmarks.messages .
 

@@ -125,7 +125,7 @@ def main(disks: list[float]) -> None:
         say(
             "  limit     claims/s  claim p99 ms   heartbeat p99 ms, x idle   submit p99 ms, x idle   back s\n"
         )
-        best, adapts = 0.0, 0.0
+        best = polite = adapts = 0.0
         for fixed in (*FIXED, None):
             with tempfile.TemporaryDirectory(prefix="tessera-admission-", dir=".") as folder:
                 run = under(Path(folder), sync_ms, fixed)
@@ -135,8 +135,14 @@ def main(disks: list[float]) -> None:
                 f"{run.submit_ms[1]:12.1f} ({run.submit_ms[1] / run.submit_ms[0]:4.2f})       "
                 f"{run.back_seconds:5.2f}\n"
             )
-            best, adapts = max(best, run.claims if fixed else 0.0), run.claims
+            adapts = run.claims
+            if fixed:
+                best = max(best, run.claims)
+                holds = run.beat_ms[1] <= 3 * run.beat_ms[0]
+                polite = max(polite, run.claims if holds else 0.0)
         say(f"  adapting / best fixed: {adapts / best:.2f}   (goal: at least 0.9)\n")
+        if polite:
+            say(f"  adapting / best fixed that keeps heartbeats within 3 x idle: {adapts / polite:.2f}\n")
 
 
 if __name__ == "__main__":

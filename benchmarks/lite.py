@@ -2,6 +2,8 @@
 
 Verifying: a topic of claims followed, its winners found, beside the two bare SHA-384 a row that any reader
 owes: one over the message, one over the running hash's preimage.
+
+Claiming: claim-next on the store's own log beside the plain durable claim (`lite_claims.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.lite_claims import claiming
 from tessera.lite.chain import Chain
 from tessera.lite.message import Commitments, claim_message
 from tessera.lite.running_hash import GENESIS, entity, running_hash, timestamp
-from tessera.lite.winner import Winners
+from tessera.lite.winner import winners
 from tessera.models import TopicMessage
 from tessera.runtime import rfc3339
 
@@ -57,10 +60,8 @@ def bare(topic: list[TopicMessage]) -> None:
 
 def verify(topic: list[TopicMessage]) -> None:
     """The topic's chain, and the winner of each of its contests."""
-    winners = Winners(frozenset({PAYER}))
     assert Chain(TOPIC).follow(topic) is None
-    winners.see(topic)
-    assert len(winners.found) == len(topic) // 2 + 1
+    assert len(winners(topic, frozenset({PAYER}))) == len(topic) // 2 + 1
 
 
 def verifying(rows: int) -> None:
@@ -75,4 +76,6 @@ def verifying(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    verifying(2_000 if "--short" in sys.argv else 20_000)
+    short = "--short" in sys.argv
+    verifying(2_000 if short else 20_000)
+    claiming(400 if short else 1_600, 3 if short else ROUNDS)

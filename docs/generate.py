@@ -32,6 +32,10 @@ FORMS = {
     names.MEDIA_TYPE_PATTERN: "media type",
     names.IDEMPOTENCY_KEY_PATTERN: "idempotency key",
     names.TRACEPARENT_PATTERN: "W3C traceparent",
+    names.WORKSPACE_PATTERN: "workspace id",
+    names.AGENT_PATTERN: "agent id",
+    names.ROLE_PATTERN: "role id",
+    names.ENTITY_PATTERN: "topic or account",
 }
 NOTE = "<!-- Made by `make docs` from the code. Change it there. -->\n"
 

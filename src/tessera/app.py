@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
@@ -17,12 +18,14 @@ from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import LaterLog, OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
 from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
-from tessera.settings import from_environ
+from tessera.settings import from_environ, log_from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.moving.tables import Source, Target
@@ -66,7 +69,9 @@ def serve(
     real = runtime or real_runtime()
     files = None if tls is None else lifecycle.Tls(*tls)
     opens = _opens_on_loop(settings.store, real)
-    lifecycle.serve(opens, settings, real, started, tls=files, insecure=insecure, beside=beside)
+    lifecycle.serve(
+        opens, settings, real, started, tls=files, insecure=insecure, beside=beside, log=_log(real)
+    )
 
 
 def restore(
@@ -127,6 +132,11 @@ def migrate_store(
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
+    if is_database(_url(url)):
+        _needs_psycopg()
+        from tessera import diagnosis_postgres
+
+        return diagnosis_postgres.doctor(_url(url), runtime or real_runtime())
     return diagnosis.doctor(_file(url), runtime or real_runtime())
 
 
@@ -153,8 +163,9 @@ class DirectDoor:
 
     def __init__(
         self, engine: Engine, runtime: Runtime, keeper: Keeper | None = None,
-        secret_sha256: str | None = None,
+        secret_sha256: str | None = None, log: OrderedLog = LOCAL,
     ) -> None:  # fmt: skip
+        self._log = log
         self._engine = engine
         self._runtime = runtime
         self._keeper = keeper
@@ -167,8 +178,10 @@ class DirectDoor:
         row = SURFACE[verb]
         run, caller = _GUARDED[verb], self._caller()  # whose key does not count learns nothing else
         asked: Model = tracing.of_tasks(models.decode(ask, row.ask), traces.current())
-        if row.is_act:
+        if row.body == "bytes":
             return carry_out(row.verb(asked, hash_of(body)), self._engine, caller, takes(body))
+        if row.takes_steps:
+            return carry_out(row.verb(asked, self._log), self._engine, caller, rest=self._runtime.sleep)
         wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
@@ -184,7 +197,7 @@ class DirectDoor:
 
     def as_key(self, secret: str) -> DirectDoor:
         """The same store for the holder of a key."""
-        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret))
+        return DirectDoor(self._engine, self._runtime, self._keeper, digest(secret), self._log)
 
     def keeper(self) -> Keeper:
         """Who looks after the store as a whole, for its owner."""
@@ -197,6 +210,7 @@ class DirectDoor:
     def close(self) -> None:
         """Let go of the store."""
         self._engine.close()
+        self._log.close()
 
     def _caller(self) -> Caller:
         if self._secret_sha256 is None:
@@ -208,20 +222,30 @@ class DirectDoor:
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 
 
+def _log(runtime: Runtime) -> OrderedLog:
+    """The log that lite claims go to, as the environment says."""
+    settings = log_from_environ(os.environ)
+    if settings.lite_log == "local":
+        return LOCAL
+    from tessera.lite.opening import log_of  # what a log in the store need not load
+
+    return log_of(settings, runtime)
+
+
 def _door(url: str, runtime: Runtime) -> DirectDoor:
     if is_database(url):
         return _database_door(url, runtime)
     path = _path(url)
-    engine = DirectEngine(path, runtime)
-    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime))
+    engine, log = DirectEngine(path, runtime), LaterLog(partial(_log, runtime))
+    return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log)
 
 
 def _database_door(url: str, runtime: Runtime) -> DirectDoor:
     _needs_psycopg()
     from tessera.storage.postgres.engine import PostgresEngine
 
-    engine = PostgresEngine(url, runtime)
-    return DirectDoor(engine, runtime, upkeep.DatabaseKeeper(engine))
+    engine, log = PostgresEngine(url, runtime), LaterLog(partial(_log, runtime))
+    return DirectDoor(engine, runtime, upkeep.DatabaseKeeper(engine, log), log=log)
 
 
 def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEventLoop], EngineOnLoop]:

@@ -34,8 +34,8 @@ def doctor(path: str, runtime: Runtime, *, patience_seconds: float = BUSY_SECOND
         if facts.schema == facts.schema_known and not facts.damage:
             try:
                 times = look_at_file(path, runtime, figures.of_time)
-                advice += [*_clock(times), *_late(times)]
-                advice += look_at_file(path, runtime, _nouns)
+                advice += [*_clock(times), *late(times)]
+                advice += look_at_file(path, runtime, nouns)
             except TesseraError as refusal:
                 advice.append(Advice("store", "act", refusal.detail, "tessera verify says more"))
     ok = all(one.level != "act" for one in advice)
@@ -154,7 +154,7 @@ def _clock(times: TimeFigures) -> Iterator[Advice]:
         yield Advice("clock", "fine", "this machine's clock is not behind the store's")
 
 
-def _late(times: TimeFigures) -> Iterator[Advice]:
+def late(times: TimeFigures) -> Iterator[Advice]:
     """What time has come for, and whether somebody sees to it."""
     ago = times.reaped_seconds_ago
     ran = "never ran" if ago is None else f"last ran {int(ago)} s ago"
@@ -174,7 +174,7 @@ def _late(times: TimeFigures) -> Iterator[Advice]:
         yield Advice("reaper", "fine", f"the reaper {ran}, and {waits}")
 
 
-def _nouns(tx: Transaction, runtime: Runtime) -> list[Advice]:
+def nouns(tx: Transaction, runtime: Runtime) -> list[Advice]:
     """A look: whether everything can be found by its words."""
     if not recall.left(tx):
         return []

@@ -92,11 +92,12 @@ LOCK_SECONDS_MAX: Final = 8  # how long a statement waits for a row that others 
 IDLE_VERB_SECONDS_MAX: Final = 4  # less: then the database ends a verb's transaction that does nothing
 IDLE_LOOK_SECONDS_MAX: Final = 120  # the same for a look, which may compute for long between two statements
 RELOCKS_MAX: Final = 8  # how often a verb may find rows that it has not locked yet
-LANE_VERBS_MAX: Final = 128  # of one transaction on a database that others write too
-LANE_VERBS_MANY: Final = 24  # that wait while others are run: then a second thread begins beside the first
+CREW_VERBS_MAX: Final = 128  # of one transaction on a database that others write too
+CREW_VERBS_MANY: Final = 24  # that wait while others are run: then a second thread begins beside the first
 LATE_SECONDS: Final = 0.004  # that they wait: then, too
-LANE_THREADS_MAX: Final = 3  # and so many connections, of each of three lanes
+CREW_THREADS_MAX: Final = 3  # and so many connections, of each of three crews
 CLOCK_STEP_US: Final = 500_000  # that a database's clock lacks: then it was put back
+OLD_TRANSACTION_SECONDS: Final = 600  # on PostgreSQL: worth a word
 LISTEN_SECONDS: Final = 5  # how often whoever waits looks though the database announced nothing
 NEWS_BYTES_MAX: Final = 7_900  # of one notification: PostgreSQL takes less than 8,000
 REMEMBERED_ROWS_MAX: Final = 10_000
@@ -163,9 +164,28 @@ ADDRESS_CHARS_MAX: Final = 255
 TOPIC_MESSAGE_BYTES_MAX: Final = 1_024  # of the ordered log: one chunk of the network's
 CLAIM_MESSAGE_SECONDS_MAX: Final = 180  # from a claim's message to its place in the log: later it never wins
 OUTSIDE_AT_ONCE: Final = 64  # works that wait for somebody outside of this machine
-APPEND_SECONDS_MAX: Final = 15  # for a network to take a message, and once more for its mirror to show it
+APPEND_SECONDS_MAX: Final = 8  # for a network to take a message, and once more for its mirror to show it
 MIRROR_LOOK_SECONDS: Final = 0.5  # between two looks whether a mirror shows it
 MIRROR_PAGE_MAX: Final = 100  # rows that a mirror node gives at once
 LEDGER_LOCK_SECONDS_MAX: Final = 60  # how long a send or a read waits for the sender's lock
+
+LEASE_SECONDS_MAX: Final = 3_600
+TITLE_CHARS_MAX: Final = 200  # of a workspace's task
+ROLES_PER_AGENT_MAX: Final = 100
+CAPABILITIES_MAX: Final = 100  # of an agent, or asked for by a task
+ACCOUNTS_PER_ROLE_MAX: Final = 16  # whose messages count in a role's topic
+CANDIDATES_PER_CLAIM_MAX: Final = 3  # tasks that one claim-next contends for before it gives up
+MISSED_RETRY_SECONDS: Final = 1  # when to come back after a contest
+CLAIM_REPLAY_SECONDS: Final = 86_400  # how long a claim's key gives the first answer
+CLAIM_STEPS_SECONDS: Final = (
+    60  # between two steps of a claim, a network's between them; then it is taken for abandoned
+)
+CLAIM_RESTS_MAX: Final = (
+    100  # looks at a claim that is under way under the same key, or at a log that is behind
+)
+CLAIM_REST_SECONDS: Final = 0.1  # between two of them
+CLAIMS_PER_RECOVERY_MAX: Final = 100
+REQUESTS_PER_SWEEP_MAX: Final = 500
+LITE_CLAIMS_AT_ONCE: Final = 64  # of a service; a public log keeps each for seconds
 
 INTEGER_MAX: Final = 2**53 - 1  # the largest that JavaScript holds exactly

@@ -6,6 +6,7 @@ What the database stores is the position in `EFFECT_CLASSES` and `EVENT_TYPES`: 
 from typing import Final
 
 VERSION: Final = "0.2.0"
+HOW_TO_GET_HEDERA: Final = "pip install 'tessera-swarm[hedera]', in a clone pip install '.[hedera]'"
 HOW_TO_GET_MCP: Final = "pip install 'tessera-swarm[mcp]', in a clone pip install '.[mcp]'"
 HOW_TO_GET_OTEL: Final = "pip install 'tessera-swarm[otel]', in a clone pip install '.[otel]'"
 HOW_TO_GET_POSTGRES: Final = "pip install 'tessera-swarm[postgres]', in a clone pip install '.[postgres]'"
@@ -22,6 +23,9 @@ SHA256_PATTERN: Final = r"^[0-9a-f]{64}$(?!\n)"
 MEDIA_TYPE_PATTERN: Final = r"^[A-Za-z0-9][\x21\x23-\x2e\x30-\x39\x41-\x7e]{0,99}/[\x20-\x7e]{1,150}$(?!\n)"
 IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,255}$(?!\n)"
 ENTITY_PATTERN: Final = r"^(?:0|[1-9][0-9]{0,17})(?:\.(?:0|[1-9][0-9]{0,17})){2}$(?!\n)"
+WORKSPACE_PATTERN: Final = r"^ws_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
+AGENT_PATTERN: Final = r"^agt_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
+ROLE_PATTERN: Final = r"^role_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
 TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
 
 # What a person is told who did not keep to a pattern.
@@ -33,6 +37,9 @@ FORMS: Final = {
     SHA256_PATTERN: "a SHA-256: 64 hex digits in small letters",
     MEDIA_TYPE_PATTERN: "a media type such as text/plain",
     IDEMPOTENCY_KEY_PATTERN: "an idempotency key: 1 to 255 visible ASCII characters",
+    WORKSPACE_PATTERN: "a workspace id: ws_, then a letter or digit and up to 63 of those or _ -",
+    AGENT_PATTERN: "an agent id: agt_, then a letter or digit and up to 63 of those or _ -",
+    ROLE_PATTERN: "a role id: role_, then a letter or digit and up to 63 of those or _ -",
     TRACEPARENT_PATTERN: "a W3C traceparent",
     ENTITY_PATTERN: "a topic's or account's id: three numbers with dots, such as 0.0.1002",
 }
@@ -43,7 +50,9 @@ EFFECT_CLASSES: Final = ("read", "write-internal", "write-repo", "public")
 EFFECT_RANK: Final = {name: rank for rank, name in enumerate(EFFECT_CLASSES)}
 ADMIN_EFFECTS: Final = frozenset({EFFECT_RANK["write-repo"], EFFECT_RANK["public"]})
 
-SCOPES: Final = ("admin", "store")
+SCOPES: Final = ("admin", "store", "agent:runtime")
+LITE: Final = "lite"  # the kind of every task in a workspace
+RUNTIME: Final = "agent:runtime"  # the scope of the keys by which a workspace's agents claim
 
 TOMBSTONES: Final = "negative.knowledge"  # the store that dead letters leave their record in
 REFLEXES: Final = "tessera.reflexes"  # the one store of ours that users write
@@ -55,7 +64,8 @@ EVENT_TYPES: Final = (
     "resumed", "park_expired", "cancelled", "jobs_cancel_requested", "job_registered",
     "job_updated", "records_written", "blob_stored", "bucket_defined", "object_stored",
     "feed_published", "key_issued", "key_revoked", "released", "requeued", "queue_paused",
-    "queue_resumed", "approval_issued", "store_restored",
+    "queue_resumed", "approval_issued", "store_restored", "workspace_defined", "role_defined",
+    "agent_defined", "queue_assigned", "contest_voided",
 )  # fmt: skip
 EVENT_NUMBER: Final = {name: number for number, name in enumerate(EVENT_TYPES)}
 ENDING_EVENTS: Final = frozenset({"submitted", "dead_lettered", "cancelled"})  # those that may end a task

@@ -15,6 +15,15 @@ create table meta (
   value any
 ) strict, without rowid;
 
+-- Queues that only one tenant's keys, and admin keys, know of. Its claims are decided by an ordered log, where ids
+-- stand as commitments under the secret.
+create table workspaces (
+  workspace_id text primary key,
+  name text not null,
+  secret text not null,
+  created_at integer not null
+) strict;
+
 create table queues (
   queue integer primary key,
   name text not null unique,
@@ -25,7 +34,8 @@ create table queues (
   backoff_base_seconds integer not null,
   backoff_cap_seconds integer not null,
   weight integer not null,
-  paused integer not null
+  paused integer not null,
+  workspace_id text references workspaces
 ) strict;
 
 -- One row per queue, changed in the transaction that changes a state.
@@ -78,7 +88,8 @@ create table tasks (
   parked_by text,
   last_error text,
   cancel_reason text,
-  requeued_from integer references tasks
+  requeued_from integer references tasks,
+  requirement integer references requirements
 ) strict;
 
 -- Only tasks that could be claimed this instant are in the two ready indexes, so a claim costs the same at any depth.
@@ -90,6 +101,8 @@ create index tasks_due on tasks (queue, due) where due is not null;
 create index tasks_of_parent on tasks (parent, state) where parent is not null;
 create index tasks_requeued_from on tasks (requeued_from) where requeued_from is not null;
 create index tasks_parked on tasks (queue, updated_at) where state = 2 and wait_reason = 2;
+create index tasks_ready_to_win on tasks (requirement, priority desc, created_at, task_id)
+  where state = 0 and due is null and requirement is not null;
 
 -- A task's live lease: there is a row here exactly while its state is `leased`.
 create table leases (
@@ -105,6 +118,92 @@ create table leases (
 ) strict;
 create index leases_expiring on leases (queue, expires_at);
 create index leases_claimed_under on leases (claim_key) where claim_key is not null;
+
+-- Who may claim in a workspace: its agents hold roles, and each role has a topic of the ordered log.
+create table roles (
+  workspace_id text not null references workspaces,
+  role_id text not null,
+  name text not null,
+  topic_id text not null unique,
+  lease_seconds integer,
+  accounts text not null,
+  primary key (workspace_id, role_id)
+) strict;
+
+create table agents (
+  workspace_id text not null references workspaces,
+  agent_id text not null,
+  role_ids text not null,
+  capabilities text not null,
+  active integer not null,
+  primary key (workspace_id, agent_id)
+) strict;
+
+-- What a task of a queue asks of whoever claims it: one (role, set of capabilities). A claim looks at the head of each
+-- that its agent meets.
+create table requirements (
+  requirement integer primary key,
+  queue integer not null references queues,
+  role_id text not null,
+  capabilities text not null,
+  unique (queue, role_id, capabilities)
+) strict;
+
+-- One attempt to win a task: reserved before its message goes to the log, settled after. `fencing_token` is the one
+-- that the lease would carry: with the task it names the contest. `after_sequence` is where the topic ended when it
+-- was reserved.
+create table claims (
+  claim_id text primary key,
+  workspace_id text not null references workspaces,
+  serial integer not null references tasks,
+  fencing_token integer not null,
+  role_id text not null,
+  agent_id text not null,
+  key_id text,
+  target text not null,
+  lease_seconds integer not null,
+  idempotency_sha256 text not null,
+  state integer not null,
+  reserved_at integer not null,
+  settled_at integer,
+  event_id text,
+  message text not null,
+  topic_id text not null,
+  after_sequence integer not null,
+  sequence_number integer,
+  consensus_timestamp text,
+  running_hash text,
+  transaction_id text,
+  proof_status text
+) strict;
+create index claims_reserved on claims (reserved_at) where state = 0;
+create index claims_contesting on claims (serial, fencing_token);
+create index claims_in_topic on claims (topic_id, sequence_number) where sequence_number is not null;
+
+-- What a claim-next was answered, while asking again under its key shall give the same.
+create table claim_requests (
+  workspace_id text not null references workspaces,
+  agent_id text not null,
+  target text not null,
+  idempotency_sha256 text not null,
+  body_sha256 text not null,
+  claim_id text,
+  answer text,
+  until integer not null,
+  primary key (workspace_id, agent_id, target, idempotency_sha256)
+) strict;
+create index claim_requests_until on claim_requests (until);
+
+-- What a workspace has used of the log.
+create table usage_events (
+  event_id text primary key,
+  workspace_id text not null references workspaces,
+  claim_id text not null references claims,
+  agent_id text not null,
+  type text not null,
+  at integer not null
+) strict;
+create index usage_events_of_workspace on usage_events (workspace_id, at);
 
 -- Apart from the hot row. The hash is checked before a brief is handed out. `traceparent` is the W3C trace context that
 -- the task was enqueued in.
@@ -301,6 +400,8 @@ create table topics (
 ) strict;
 
 create index topics_latest on topics (consensus_ns);
+
+create index claims_pending on claims (topic_id, sequence_number) where proof_status = 'pending';
 
 create table topic_messages (
   topic integer not null references topics,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from tessera.errors import InvalidRequest
 from tessera.limits import LABEL_CHARS_MAX
+from tessera.names import ENTITY_PATTERN
 
 _ECHO = re.compile(r"^Invalid enum value .*")
 _PREFIX = "TESSERA_"
@@ -42,12 +43,38 @@ class Settings(Struct, frozen=True):
     log: Literal["text", "json"] = "text"
 
 
-def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
-    """The settings of an environment; those `given` (not None) count more. A wrong value is refused with
-    `invalid_request`, in one line that names its variable and does not repeat it.
+class LogSettings(Struct, frozen=True):
+    """Where the log of lite claims lies: in the store, or on a Hedera network, which needs account, key and
+    mirror.
     """
+
+    lite_log: Literal["local", "hedera"] = "local"
+    hedera_network: Annotated[str, Meta(min_length=1)] = "testnet"  # or nodes: account=host:port, …
+    hedera_account: Annotated[str, Meta(pattern=ENTITY_PATTERN)] | None = None  # that pays
+    hedera_key_file: str | None = None  # its private key
+    hedera_submit_key_file: str | None = None  # of the topics; None: the account's
+    hedera_fee_hbar_max: Annotated[float, Meta(gt=0, le=1_000)] = 1.0  # for one message
+    lite_mirror: str | None = None  # a mirror node's URL; None: the public one of the network
+
+
+AnySettings = TypeVar("AnySettings", Settings, LogSettings)
+
+
+def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
+    """The service's settings of an environment; those `given` (not None) count more. A wrong value is refused
+    with `invalid_request`, in one line that names its variable and does not repeat it.
+    """
+    return _read(Settings, environ, given)
+
+
+def log_from_environ(environ: Mapping[str, str]) -> LogSettings:
+    """The same for the log of lite claims."""
+    return _read(LogSettings, environ, {})
+
+
+def _read(model: type[AnySettings], environ: Mapping[str, str], given: dict[str, Any]) -> AnySettings:
     fields: dict[str, Any] = {}
-    for name in Settings.__struct_fields__:
+    for name in model.__struct_fields__:
         text = environ.get(f"{_PREFIX}{name.upper()}")
         if text:
             fields[name] = _listed(text) if name in _LISTS else text
@@ -55,11 +82,11 @@ def from_environ(environ: Mapping[str, str], **given: Any) -> Settings:
             fields[name] = given[name]
     for name, value in fields.items():
         try:
-            msgspec.convert({name: value}, Settings, strict=False)
+            msgspec.convert({name: value}, model, strict=False)
         except msgspec.ValidationError as error:
             reason = _ECHO.sub("Not one of the allowed values", str(error).split(" - at ")[0])
             raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
-    return msgspec.convert(fields, Settings, strict=False)
+    return msgspec.convert(fields, model, strict=False)
 
 
 def _listed(text: str) -> list[str]:

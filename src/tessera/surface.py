@@ -10,6 +10,12 @@ from msgspec import Struct
 
 from tessera import models
 from tessera.acts.put import put_blob, put_object
+from tessera.lite import looks as lite
+from tessera.lite.claiming import claim_next, claim_task
+from tessera.lite.exporting import topic_messages, workspace_secret
+from tessera.lite.recovery import recover_claims
+from tessera.lite.tasks import define_lite_task
+from tessera.lite.workspaces import assign_queue, define_agent, define_role, define_workspace
 from tessera.models import Answer, Model, Nothing
 from tessera.storage.port import Verb
 from tessera.verbs import blobs, feeds, jobs, keys, looks, objects, recall, records
@@ -33,7 +39,7 @@ Tool = Literal["core", "wide"] | None
 class Row(Struct, frozen=True):
     """One verb: what it takes and gives, what it needs, and where it is met."""
 
-    verb: Verb  # or an act of several transactions, where the body is bytes
+    verb: Verb  # or an act of several transactions
     ask: type[Model]
     answer: type[Answer]
     path: str | None  # None: offered on the store's machine only
@@ -46,6 +52,7 @@ class Row(Struct, frozen=True):
     waits: bool = False  # an empty answer may be waited out
     body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
     answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
+    takes_steps: bool = False  # an act, though its body is JSON: several transactions, and a log between them
     flag: str | None = None  # the query flag that picks this verb among those of its path
     tool: Tool = None  # MCP offers it under the verb's name: always, or in the wide set of tools
     many: Verb | None = None  # its form for many callers at once
@@ -58,7 +65,7 @@ class Row(Struct, frozen=True):
     @property
     def is_act(self) -> bool:
         """Whether it takes several transactions: `acts.act.carry_out` then, not `run`."""
-        return self.body == "bytes"
+        return self.body == "bytes" or self.takes_steps
 
     @property
     def reads(self) -> bool:
@@ -75,6 +82,8 @@ _HOLDER = "the key that claimed"
 _QUEUE = "key for the queue"
 _STORE = "key with store scope"
 _RECORD = "/v1/stores/{store}/records/{key}"
+_AGENT = "key with scope agent:runtime, of the queue's workspace"
+_WORKSPACE = "admin, or a key of the workspace"
 _OBJECT = "/v1/buckets/{bucket}/objects/{key}"
 
 _ROWS: tuple[Row, ...] = (
@@ -242,6 +251,51 @@ _ROWS: tuple[Row, ...] = (
     Row(
         keys.revoke_key, models.KeyRef, models.KeyGrant, "/v1/admin/keys/{key_id}/revoke", "admin",
         "keys revoke",
+    ),
+    Row(
+        claim_next, models.ClaimNext, models.Claimed, "/v1/queues/{queue_id}/claim-next", _AGENT,
+        "lite claim-next", takes_steps=True,
+    ),
+    Row(
+        claim_task, models.ClaimTask, models.Claimed, "/v1/tasks/{task_id}/claim", _AGENT, "lite claim",
+        takes_steps=True,
+    ),
+    Row(
+        define_workspace, models.DefineWorkspace, models.Workspace, "/v1/lite/workspaces", "admin",
+        "lite workspace define",
+    ),
+    Row(define_role, models.DefineRole, models.Role, "/v1/lite/roles", "admin", "lite role define"),
+    Row(
+        assign_queue, models.AssignQueue, models.WorkspaceQueue, "/v1/lite/queues", "admin",
+        "lite queue assign",
+    ),
+    Row(define_agent, models.DefineAgent, models.Agent, "/v1/lite/agents", "admin", "lite agent define"),
+    Row(
+        define_lite_task, models.LiteTaskSpec, models.Enqueued, "/v1/lite/tasks", "admin",
+        "lite task define", status=201,
+    ),
+    Row(
+        lite.workspaces, Nothing, models.Workspaces, "/v1/lite/workspaces", "any key; shows its own",
+        "lite workspace list", "GET",
+    ),
+    Row(
+        lite.workspace, models.WorkspaceRef, models.WorkspaceView, "/v1/lite/workspaces/{workspace_id}",
+        _WORKSPACE, "lite workspace show", "GET",
+    ),
+    Row(
+        lite.claims, models.ListClaims, models.Claims, "/v1/lite/claims", _WORKSPACE, "lite claims", "GET",
+    ),
+    Row(
+        topic_messages, models.TopicRows, models.TopicMessages, "/v1/lite/topics/{role_id}/messages",
+        _WORKSPACE, "lite export", "GET", takes_steps=True,
+    ),
+    Row(
+        workspace_secret, models.WorkspaceRef, models.WorkspaceSecret, None,
+        "the owner, on the store's machine", "lite secret", "GET",
+    ),
+    Row(
+        recover_claims, Nothing, models.Recovered, "/v1/lite/recover", "admin", "lite recover",
+        takes_steps=True,
     ),
     Row(
         keys.issue_approval, models.ApprovalBody, models.Approval, None,

@@ -15,7 +15,9 @@ from tessera.errors import Unavailable
 from tessera.library.upkeep import Tell
 from tessera.limits import MOVE_BYTES_PAGE, MOVE_ROWS_PAGE
 from tessera.models import Moved, Verified
+from tessera.names import REFLEXES, TOMBSTONES
 from tessera.runtime import Runtime
+from tessera.steps import recall
 from tessera.storage.moving.tables import WHOLE, Row, Source, Table, Target, tables
 from tessera.verbs.verify import verify
 
@@ -86,6 +88,29 @@ def _copy(source: Source, target: Target, runtime: Runtime, progress: _Progress)
             done += len(page)
             progress.at(done)
             runtime.reach("move.page")
+    _index(target)
+
+
+def _index(target: Target) -> None:
+    """What nouns and reflexes are searched by is each engine's own: made anew of the rows that arrived."""
+    found = {table.name: table for table in tables()}
+    names: dict[int, tuple[str, str]] = {}  # of the nouns that a reflex may be about
+    for page in _pages(target.rows(found["nouns"])):
+        names |= {row[0]: (row[2], row[3]) for row in page if row[2] in (REFLEXES, TOMBSTONES) and not row[1]}
+        target.write(
+            "index_noun",
+            [
+                recall.words_of_noun(in_bucket, place, key, title, text)
+                for _, in_bucket, place, key, *_, title, text in page
+            ],
+        )
+    for page in _pages(target.rows(found["reflexes"])):
+        told: dict[str, list[dict[str, object]]] = {}
+        for noun, warns, text in page:
+            for statement, words in recall.words_of_reflex(*names[noun], warns, text):
+                told.setdefault(statement, []).append(words)
+        for statement, given in told.items():
+            target.write(statement, given)
 
 
 def _pages(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -9,11 +9,17 @@ import os
 from dataclasses import replace
 from typing import NoReturn
 
+from tessera.acts.act import carry_out
 from tessera.errors import InvalidRequest, NotFound, Unavailable
 from tessera.library.upkeep import Tell, quietly
-from tessera.models import BackedUp, Epoch, Restored, Verified
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import OrderedLog
+from tessera.lite.verifying import verify_topics
+from tessera.models import BackedUp, Epoch, MadeTopic, Restored, TopicsVerified, Verified
 from tessera.rows import Numbers
+from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime, rfc3339_or_none
+from tessera.settings import log_from_environ
 from tessera.storage import backup as copies
 from tessera.storage import files
 from tessera.storage.direct import DirectEngine
@@ -23,18 +29,42 @@ from tessera.verbs.restore import store_restored
 from tessera.verbs.verify import verify
 
 
-class Keeper:
-    """Looks after a store that is open in this process."""
+class _AnyKeeper:
+    """What is done alike for a store in a file and on a database."""
 
-    def __init__(self, path: str, engine: Engine, runtime: Runtime) -> None:
-        self._path = path
+    def __init__(self, engine: Engine, log: OrderedLog) -> None:
         self._engine = engine
-        self._runtime = runtime
+        self._log = log
 
     def verify(self, tell: Tell) -> Verified:
         """Everything that the store claims about itself, computed again."""
         verified: Verified = self._engine.read(verify, tell)
         return verified
+
+    def make_topic(self) -> MadeTopic:
+        """A topic for a role, on the network that lite claims go to."""
+        return MadeTopic(carry_out(self._log.make_topic(), self._engine, OWNER))
+
+    def verify_topics(self, topic_id: str | None, mirror: str | None) -> TopicsVerified:
+        """Every topic of lite claims, or one: its rows, its winners and the store's claims."""
+        if mirror is None:
+            return carry_out(verify_topics(topic_id, self._log), self._engine, OWNER)
+        from tessera.lite.opening import MirrorLog  # what the store's own log need not load
+
+        log = MirrorLog(mirror, log_from_environ(os.environ).hedera_account)
+        try:
+            return carry_out(verify_topics(topic_id, log), self._engine, OWNER)
+        finally:
+            log.close()
+
+
+class Keeper(_AnyKeeper):
+    """Looks after a store that is open in this process."""
+
+    def __init__(self, path: str, engine: Engine, runtime: Runtime, log: OrderedLog = LOCAL) -> None:
+        super().__init__(engine, log)
+        self._path = path
+        self._runtime = runtime
 
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> BackedUp:
         """A copy of the store's file, checked."""
@@ -45,16 +75,11 @@ class Keeper:
         return _new_epoch(self._engine)
 
 
-class DatabaseKeeper:
+class DatabaseKeeper(_AnyKeeper):
     """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def verify(self, tell: Tell) -> Verified:
-        """Everything that the store claims about itself, computed again."""
-        verified: Verified = self._engine.read(verify, tell)
-        return verified
+    def __init__(self, engine: Engine, log: OrderedLog = LOCAL) -> None:
+        super().__init__(engine, log)
 
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> NoReturn:
         """PostgreSQL has better means than a copy by us: refused, saying which."""

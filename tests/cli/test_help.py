@@ -15,8 +15,10 @@ from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
 WITHOUT_JSON = {"tessera work", "tessera serve", "tessera mcp stdio", "tessera openapi"} | {
-    f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")
+    *(f"tessera wake {name}" for name in ("serve", "run", "hook", "mcp", "bridge")),
+    *(f"tessera lite {name}" for name in ("export", "verifier")),  # lines of JSON, and a program
 }
+WITHOUT_STORE = ("tessera wake serve", "tessera openapi", "tessera lite verifier")
 
 
 def commands(group: click.Group = main, path: str = "tessera") -> Iterator[tuple[str, click.Command]]:
@@ -91,15 +93,15 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
     """Every command takes `--store`, those of mail `--catalog`, those of wakes `--socket`; all that print
-    data take `--json`: all but those that run until they are stopped, and the one that prints what no store
-    has a say in.
+    data take `--json`: all but those that run until they are stopped, that know one form only, or that print
+    what no store has a say in.
     """
     if isinstance(command, click.Group):
         return
     names = {name for param in command.params for name in param.opts}
 
     room = " ".join(path.split()[:2])
-    if path not in ("tessera wake serve", "tessera openapi"):
+    if path not in WITHOUT_STORE:
         assert {
             "tessera message": "--catalog",
             "tessera wake": "--socket",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 
-import apsw
+from raw_sql import Raw
 
 
-def assert_files_whole(connection: apsw.Connection) -> None:
+def assert_files_whole(connection: Raw) -> None:
     """Every blob has its bytes, every chunk somebody who needs it or sweeps it, every object its versions
     without a gap, every bucket the totals of its latest versions.
     """
@@ -29,7 +29,7 @@ def assert_files_whole(connection: apsw.Connection) -> None:
         assert (objects, total) == (len(latest[bucket]), sum(latest[bucket]))
 
 
-def _blobs(connection: apsw.Connection) -> dict[str, int]:
+def _blobs(connection: Raw) -> dict[str, int]:
     """The size of each blob, whose bytes must match its name; no chunk may be nobody's."""
     chunks: dict[str, list[bytes]] = defaultdict(list)
     for upload, number, data in connection.execute("select * from chunks order by upload, chunk"):

@@ -48,6 +48,7 @@ class Script:
                 elapsed_us=lambda: self.now_us,
                 uniform=lambda low, high: high,
                 reach=reach or runtime.reach,
+                scripted=True,
             ),
         )
 

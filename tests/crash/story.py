@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import raw_sql
 
 from crash.shelf import Shelf
 
@@ -240,7 +240,7 @@ class Story(Shelf):
 
     def rot(self) -> None:
         """What a bad disk does."""
-        connection = apsw.Connection(self.path)
+        connection = raw_sql.connect(self.path)
         connection.execute(
             "update briefs set brief = '{' where serial = (select serial from tasks where task_id = 'f')"
         )

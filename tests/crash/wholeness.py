@@ -7,10 +7,13 @@ import json
 from collections import Counter, defaultdict
 from typing import Any
 
-import apsw
+import raw_sql
 from model.checks import BESIDE, STORY
 from model.things import receipt_hash
+from raw_sql import Raw
+from raw_sql import dicts as rows
 
+import tessera
 from crash.files import assert_files_whole
 from tessera.names import EVENT_TYPES
 from tessera.states import CHILDREN, DEAD, DEPENDENCIES, DONE, ENDED, INPUT, LEASED, STATES, WAITING
@@ -25,11 +28,16 @@ def assert_whole(path: str, *, damaged: tuple[str, ...] = ()) -> None:
     """The file is sound, its tables agree with each other, and its log tells how they came to be so. The
     store's own check says the same.
     """
-    verified = look_at_file(path, World().runtime(), verify, lambda *news: None)
-    assert {one.thing for one in verified.findings} <= {f"task {task_id}" for task_id in damaged}
-    connection = apsw.Connection(path)
+    if path.startswith("postgresql://"):
+        with tessera.open(path, runtime=World().runtime()) as store:
+            verified = store.verify()
+    else:
+        verified = look_at_file(path, World().runtime(), verify, lambda *news: None)
+    assert {one.thing for one in verified.findings} <= {f"task {task_id}" for task_id in damaged}, (
+        verified.findings
+    )
+    connection = raw_sql.connect(path)
     try:
-        assert connection.execute("pragma integrity_check").get == "ok"
         with connection:
             tasks = _tasks(connection)
             _counts(connection, tasks)
@@ -46,20 +54,11 @@ def assert_whole(path: str, *, damaged: tuple[str, ...] = ()) -> None:
         connection.close()
 
 
-def rows(connection: apsw.Connection, sql: str) -> list[Row]:
-    """Rows by column name."""
-    cursor = connection.cursor()
-    cursor.row_trace = lambda self, row: {
-        name: value for (name, *_), value in zip(self.get_description(), row, strict=True)
-    }
-    return list(cursor.execute(sql))
-
-
-def _tasks(connection: apsw.Connection) -> dict[int, Row]:
+def _tasks(connection: Raw) -> dict[int, Row]:
     return {row["serial"]: row for row in rows(connection, "select * from tasks")}
 
 
-def _counts(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
+def _counts(connection: Raw, tasks: dict[int, Row]) -> None:
     """The kept counts are a tally of the tasks."""
     tally = Counter((task["queue"], STATES[task["state"]]) for task in tasks.values())
     for row in rows(connection, "select * from counts"):
@@ -68,7 +67,7 @@ def _counts(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
         }
 
 
-def _leases(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
+def _leases(connection: Raw, tasks: dict[int, Row]) -> None:
     """A lease for each leased task, with its current token, and for nothing else."""
     leases = rows(connection, "select * from leases")
     assert sorted((one["serial"], one["queue"], one["fencing_token"]) for one in leases) == sorted(
@@ -78,7 +77,7 @@ def _leases(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
     )
 
 
-def _waits(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
+def _waits(connection: Raw, tasks: dict[int, Row]) -> None:
     """What a waiting task still waits for has not ended; a task that could start does not wait."""
     children = Counter(task["parent"] for task in tasks.values() if task["state"] not in ENDED)
     dependencies = Counter(
@@ -98,7 +97,7 @@ def _waits(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
             assert waits[task["wait_reason"]] > 0
 
 
-def _briefs(connection: apsw.Connection, tasks: dict[int, Row], damaged: tuple[str, ...]) -> None:
+def _briefs(connection: Raw, tasks: dict[int, Row], damaged: tuple[str, ...]) -> None:
     """Every task has its brief, whole unless it is known to be damaged."""
     briefs = {row["serial"]: row for row in rows(connection, "select * from briefs")}
     assert briefs.keys() == tasks.keys()
@@ -107,7 +106,7 @@ def _briefs(connection: apsw.Connection, tasks: dict[int, Row], damaged: tuple[s
         assert whole or tasks[serial]["task_id"] in damaged
 
 
-def _log(connection: apsw.Connection, tasks: dict[int, Row]) -> dict[str, Counter[str]]:
+def _log(connection: Raw, tasks: dict[int, Row]) -> dict[str, Counter[str]]:
     """The log has no gap, time in it never falls, each task's story leads to its state, and no token was
     given twice. Returns how often each task met each event.
     """
@@ -134,7 +133,7 @@ def _log(connection: apsw.Connection, tasks: dict[int, Row]) -> dict[str, Counte
     return met
 
 
-def _results(connection: apsw.Connection, tasks: dict[int, Row], log: dict[str, Counter[str]]) -> None:
+def _results(connection: Raw, tasks: dict[int, Row], log: dict[str, Counter[str]]) -> None:
     """A result for each submit in the log, its receipt right; exactly one good one for each task done."""
     results = rows(connection, "select * from results")
     stored, good = Counter(), Counter()
@@ -151,7 +150,7 @@ def _results(connection: apsw.Connection, tasks: dict[int, Row], log: dict[str, 
         assert good[task["task_id"]] == (task["state"] == DONE)
 
 
-def _parks(connection: apsw.Connection, tasks: dict[int, Row], log: dict[str, Counter[str]]) -> None:
+def _parks(connection: Raw, tasks: dict[int, Row], log: dict[str, Counter[str]]) -> None:
     """Each park was answered once, or is still open."""
     answered = Counter(row["serial"] for row in rows(connection, "select * from task_inputs"))
     for serial, task in tasks.items():
@@ -163,7 +162,7 @@ def _parks(connection: apsw.Connection, tasks: dict[int, Row], log: dict[str, Co
             assert answered[serial] == task["parks"] - parked
 
 
-def _dead(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
+def _dead(connection: Raw, tasks: dict[int, Row]) -> None:
     """A tombstone for each dead task, and for nothing else."""
     stones = rows(
         connection,
@@ -175,7 +174,7 @@ def _dead(connection: apsw.Connection, tasks: dict[int, Row]) -> None:
     )
 
 
-def _documents(connection: apsw.Connection) -> None:
+def _documents(connection: Raw) -> None:
     """Each record has the versions 1 to its head, each feed the cursors 1 to its head."""
     versions = defaultdict(list)
     for row in rows(connection, "select store, key, version from records order by store, key, version"):

@@ -1,11 +1,19 @@
-"""A log on the network that the tests start, and what comes of its acts."""
+"""A log on the network that the tests start, what comes of its acts, and a store whose claims go there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+import tessera
 from lite.hedera_stand_in import ACCOUNT, Network
+from lite.workshop import furnish
 from tessera.acts.act import Act, Answer
+from tessera.library import Tessera
 from tessera.lite.hedera import HederaLog
 from tessera.lite.mirror import Mirror
 from tessera.lite.network import Network as Nodes
@@ -33,3 +41,34 @@ def done(act: Act[Answer]) -> Answer:
                 step = act.send(came)
     except StopIteration as end:
         return end.value
+
+
+def settings(network: Network, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a store on the network."""
+    for name, key in (("key", network.key), ("submit", network.submit_key)):
+        (folder / name).write_text(key.to_string_raw() + "\n")
+    nodes = ",".join(f"{account}={place}" for place, account in network.nodes.items())
+    for name, value in {
+        "LITE_LOG": "hedera", "HEDERA_NETWORK": nodes, "HEDERA_ACCOUNT": ACCOUNT,
+        "HEDERA_KEY_FILE": str(folder / "key"), "HEDERA_SUBMIT_KEY_FILE": str(folder / "submit"),
+        "LITE_MIRROR": network.mirror_url,
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"TESSERA_{name}", value)
+
+
+@contextmanager
+def store_on(
+    network: Network, folder: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Tessera]:
+    """A store with a role whose topic is on the network; at the end its counts must agree."""
+    settings(network, folder, monkeypatch)
+    monkeypatch.setattr("tessera.lite.claiming.CLAIM_RESTS_MAX", 5)  # looks at a mirror that is behind
+    with tessera.open(str(folder / "store.db"), runtime=world.runtime()) as store:
+        furnish(store, topic_id=store.make_topic())
+        yield store
+        assert store.counts(recount=True).agree
+
+
+def topic_of(store: Tessera) -> str:
+    """Where the role's claims go."""
+    return store.workspace("ws_a").roles[0].topic_id

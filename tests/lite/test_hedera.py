@@ -45,7 +45,7 @@ def test_a_message_goes_there_and_comes_back(network: Network, log: HederaLog) -
 
 def test_a_topic_is_made(network: Network, log: HederaLog) -> None:
     """A topic that the log makes takes the log's messages, and none that another key signed."""
-    topic = done(log.create_topic())
+    topic = done(log.make_topic())
     stranger = log_of(network, World(), submit_key=None)
 
     assert done(log.append(topic, b"x")).sequence_number == 1

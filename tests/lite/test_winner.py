@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,3 +98,33 @@ def test_the_rows_are_those_of_one_second_each() -> None:
 
     assert nanoseconds(second.consensus_timestamp) - nanoseconds(first.consensus_timestamp) == 10**9
     assert IDS["created_at"] == rfc3339(NOON_US)
+
+
+LATE = by(9, created_at=rfc3339(NOON_US - 200_000_000))
+INTRUDERS = [
+    (b"noise", PAYER), (by(7), "0.0.666"), (message(SECRET[::-1]), PAYER), (LATE, PAYER), (by(1), PAYER),
+    (by(8, token=2), PAYER),
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(INTRUDERS), max_size=6),
+    st.lists(st.sampled_from(INTRUDERS), max_size=6),
+    st.randoms(),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_intruder_wins(before: list[Any], after: list[Any], chance: Any) -> None:
+    """However many late, foreign, alien or repeated messages stand around a contest's first claim, and in
+    whatever order rows are read, some of them twice: the first claim that may win does, and no other.
+    """
+    told = [(content, payer) for content, payer in before if content != by(1)]
+    told += [(by(1), PAYER), (by(2), PAYER), *after]
+    topic = [
+        changed(row, payer_account_id=payer)
+        for row, (_, payer) in zip(rows([c for c, _ in told]), told, strict=True)
+    ]
+    read = [*topic, *chance.choices(topic, k=3)]
+    chance.shuffle(read)
+
+    assert winner_of(read) == "clm_00000001"
+    assert winner_of(read, token=2) in (None, "clm_00000008")

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-import apsw
+from raw_sql import Raw
 
 from model.oracle import Oracle
 from model.things import ENDED, Line, Task, brief_hash, receipt_hash, wire_time
@@ -40,10 +40,10 @@ BESIDE = ("job_registered", "job_updated", "jobs_cancel_requested")
 
 
 class Checks:
-    """A connection of its own to the store's file, and how far it has read the log."""
+    """A connection of its own to the store's tables, and how far it has read the log."""
 
-    def __init__(self, path: str) -> None:
-        self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    def __init__(self, connection: Raw) -> None:
+        self._connection = connection
         self._seq = 0
         self._at = 0
         self._lines: dict[str, int] = defaultdict(int)  # task -> lines read

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
+import raw_sql
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 import tessera
@@ -30,20 +31,20 @@ class Stage(RuleBasedStateMachine):
 
     def open(self, u: float) -> None:
         """A new store and an oracle that knows as little."""
-        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
-        self.path = f"{self.folder.name}/store.db"
+        self.cleaned_up = ExitStack()
+        self.path = self.new_store()
         self.world = World(u=u)
         self.oracle = Oracle(u)
         self.clocks = Clocks()
         self.handles: dict[int, tessera.Tessera] = {}
         for self.at in (1, 0):
             self.open_store()
-        self.checks = Checks(self.path)
+        self.checks = Checks(raw_sql.connect(self.path))
         self.given: set[tuple[str, int]] = set()
         self.sound = False  # so that a failure is not followed by another one
 
     def teardown(self) -> None:
-        if not hasattr(self, "folder"):
+        if not hasattr(self, "cleaned_up"):
             return
         try:
             if self.sound:
@@ -53,7 +54,12 @@ class Stage(RuleBasedStateMachine):
             self.checks.close()
             for handle in self.handles.values():
                 handle.close()
-            self.folder.cleanup()
+            self.cleaned_up.close()
+
+    def new_store(self) -> str:
+        """Where there is no store yet, and after the play there is none again."""
+        folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        return f"{self.cleaned_up.enter_context(folder)}/store.db"
 
     def open_store(self) -> None:
         """A process starts: the handle in use is a new one."""
@@ -194,7 +200,7 @@ class Stage(RuleBasedStateMachine):
 
     def damage(self, task: Task) -> None:
         """What a bad disk does to a brief."""
-        connection = apsw.Connection(self.path)
+        connection = raw_sql.connect(self.path)
         connection.execute(
             "update briefs set brief = brief || ' ' "
             "where serial = (select serial from tasks where task_id = ?)",

@@ -27,7 +27,8 @@ def a_task(**changes: Any) -> TaskRow:
         updated_at=NOW - 50, due=None, not_before=None, fencing_token=0, attempts=0, failures=0, parks=0,
         parent=None, depth=0, children=0, pending_children=0, dependents=0, dependencies=0, pending_deps=0,
         wait_reason=None, park_reason=None, parked_by=None, last_error=None, cancel_reason=None,
-        requeued_from=None, kind="k", effect=0, worker=None, key_id=None, claim_key=None, claimed_at=None,
+        requeued_from=None, requirement=None, kind="k",
+        effect=0, worker=None, key_id=None, claim_key=None, claimed_at=None,
         expires_at=None, hard_expires_at=None,
     )  # fmt: skip
     return TaskRow(**{**fields, **changes})

@@ -39,6 +39,24 @@ def test_extended() -> None:
     assert moves.extended(before, a_queue(), late).expires_at == before.hard_expires_at
 
 
+def test_won() -> None:
+    """A won task is held by its agent for the time that was asked for, which no heartbeat shortens."""
+    before = a_task(fencing_token=3, attempts=3, not_before=NOW - 1, requirement=7)
+    after = moves.won(before, NOW, "agt_a", "k_1", 400)
+    assert changed(before, after) == {
+        **TOUCHED, "state": LEASED, "fencing_token": 4, "attempts": 4, "not_before": None, "worker": "agt_a",
+        "key_id": "k_1", "claimed_at": NOW, "expires_at": NOW + 400 * SECOND,
+        "hard_expires_at": NOW + 400 * SECOND,
+    }  # fmt: skip
+    assert moves.extended(after, a_queue(), NOW).expires_at == NOW + 400 * SECOND
+
+
+def test_voided() -> None:
+    """A contest that came to nothing leaves the task as it was, under another token."""
+    before = a_task(fencing_token=3)
+    assert changed(before, moves.voided(before, NOW)) == {**TOUCHED, "fencing_token": 4}
+
+
 def test_done() -> None:
     """A lease that ended well leaves a task that is done, and no lease."""
     before = a_leased_task(failures=2, last_error="before")

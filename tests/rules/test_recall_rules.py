@@ -42,6 +42,15 @@ def test_what_a_query_asks_for(query: str, phrases: list[str]) -> None:
     assert asked(query) == phrases
 
 
+def test_what_will_do() -> None:
+    """Where any of it will do, a run without spaces falls into its pairs; words stay whole."""
+    loose = words.loosened(words.phrases("red 東京都 都"))
+    assert [(one.asked, one.begins) for one in loose] == [
+        ("red", False), ("東京", False), ("京都", False), ("都", True)
+    ]  # fmt: skip
+    assert len(words.loosened(words.phrases("東京都庁" * 1_000))) <= 48
+
+
 def test_long_queries_ask_for_their_first_words() -> None:
     """A query asks for so many words and no more."""
     assert len(asked(" ".join(f"w{n}" for n in range(1_000)))) == WORDS_PER_QUERY_MAX

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.running import Running, serving
 
 import tessera
+from tessera import testing
 from tessera.limits import SECOND_US
 from tessera.runtime import real_runtime
 
@@ -181,6 +182,22 @@ def test_the_doctor_agrees(tmp_path: Path) -> None:
     free = at(found, "tessera_disk_free_bytes")
     assert before.files.disk_free_bytes is not None
     assert abs(free - before.files.disk_free_bytes) < 1 << 30  # others write to the disk too
+
+
+def test_a_store_on_postgresql_has_figures_too(dsn: str) -> None:
+    """Of a store on PostgreSQL there is everything but what a file has."""
+    with tessera.open(dsn) as store, testing.serving(dsn) as service:
+        store.define_queue("q")
+        headers = {"authorization": f"Bearer {store.issue_key(scopes=['admin']).key}"}
+        task = {"queue": "q", "kind": "k", "brief": {}}
+        assert httpx.post(f"{service.url}/v1/tasks", json=task, headers=headers).status_code == 201
+        found = figures_of(httpx.get(f"{service.url}/metrics", headers=headers).text)
+
+    assert at(found, "tessera_tasks", queue="q", state="ready") == 1
+    assert at(found, "tessera_verbs_total", verb="enqueue", outcome="ok") == 1
+    assert at(found, "tessera_commit_verbs_sum") >= 1
+    assert at(found, "tessera_expired_leases", queue="q") == 0
+    assert ("tessera_wal_bytes", frozenset()) not in found
 
 
 @pytest.fixture

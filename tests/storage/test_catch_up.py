@@ -13,21 +13,21 @@ from tessera.limits import NOUNS_PER_CATCH_UP
 from tessera.storage import migrate
 from tessera.testing import World
 
-NUMBER = next(number for number, name, _ in migrate.migrations() if name == "recall")
+MIGRATION = next(text for _, name, text in migrate.migrations() if name == "recall")
 NEW = ("nouns", "reflexes", "nouns_words", "reflexes_words", "reflexes_parts")
 
 
-def older(path: Path) -> None:
-    """Take from a store what the migration gave it."""
+def upgraded(path: Path) -> None:
+    """Take from a store what the migration gave it, and migrate it again: now nothing in it is indexed."""
     with closing(apsw.Connection(str(path))) as file:
         for table in NEW:
             file.execute(f"drop table {table}")
-        file.execute("delete from migrations where version >= ?", (NUMBER,))
+        file.execute(MIGRATION)
 
 
 @pytest.fixture
 def old(tmp_path: Path, world: World) -> Path:
-    """The file of an older store with records, objects, a reflex and a tombstone in it."""
+    """The file of a store that was just upgraded, with records, objects, a reflex and a tombstone in it."""
     path = tmp_path / "old.db"
     with tessera.open(str(path), runtime=world.runtime()) as store:
         for n in range(2 * NOUNS_PER_CATCH_UP + 7):
@@ -39,7 +39,7 @@ def old(tmp_path: Path, world: World) -> Path:
         lease = store.claim("q", "w")
         assert lease is not None
         store.submit(lease.task_id, 1, None, "i", ok=False, error="no memory")
-    older(path)
+    upgraded(path)
     return path
 
 

@@ -13,8 +13,8 @@ import tessera
 from tessera.errors import InvalidRequest, StaleLease, Unavailable
 from tessera.storage.moving.tables import tables
 from upkeep.conftest import Town
-from upkeep.moves import POINTS, back, cut_off
-from upkeep.town import contents, sql
+from upkeep.moves import POINTS, back, contents, cut_off
+from upkeep.town import sql
 
 
 def test_there_and_back(here: Town, dsn: str) -> None:
@@ -57,6 +57,8 @@ def test_work_goes_on_where_it_was(here: Town, dsn: str) -> None:
         assert store.submit("held", held.fencing_token, {"n": 1}, "held-key").state == "done"
         assert store.events(after=last)[0].seq == last + 1
         assert store.publish_feed("news", {}).cursor == feed.head + 1
+        assert [noun.ref for noun in store.search_nouns("two")] == ["nouns/note"]
+        assert [end.task_id for end in store.match_reflex("k no good").warnings] == ["dead"]
         assert store.as_key(secret).counts().queues
         assert store.counts(recount=True).agree
         assert store.verify().findings == []

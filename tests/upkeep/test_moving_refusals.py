@@ -12,8 +12,8 @@ import tessera
 from tessera.errors import InvalidRequest, NotFound, TesseraError, Unavailable
 from tessera.testing_postgres import database
 from upkeep.conftest import Town
-from upkeep.moves import back, command
-from upkeep.town import contents, sql
+from upkeep.moves import back, command, contents
+from upkeep.town import sql
 
 
 def test_what_is_in_use_is_not_moved(here: Town, dsn: str, tmp_path: Path) -> None:

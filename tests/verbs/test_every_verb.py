@@ -73,6 +73,25 @@ ASKS: dict[str, dict[str, Any]] = {
     "keys": {},
     "revoke_key": {"key_id": "k_1"},
     "issue_approval": {},
+    "define_workspace": {"workspace_id": "ws_a", "name": "A"},
+    "define_role": {"workspace_id": "ws_a", "role_id": "role_r", "name": "R"},
+    "assign_queue": {"workspace_id": "ws_a", "queue_id": "q"},
+    "define_agent": {"workspace_id": "ws_a", "agent_id": "agt_a"},
+    "define_lite_task": {
+        "workspace_id": "ws_a",
+        "queue_id": "q",
+        "title": "T",
+        "brief": "B",
+        "required_role_id": "role_r",
+    },
+    "workspaces": {},
+    "workspace": {"workspace_id": "ws_a"},
+    "claims": {},
+    "claim_next": {"queue_id": "q", "agent_id": "agt_a", "idempotency_key": "i"},
+    "claim_task": {"task_id": "t", "agent_id": "agt_a", "idempotency_key": "i"},
+    "recover_claims": {},
+    "topic_messages": {"role_id": "role_r"},
+    "workspace_secret": {"workspace_id": "ws_a"},
 }
 VERBS = sorted(SURFACE)
 NO_REQUESTS = [

@@ -133,7 +133,7 @@ NO_KEYS: list[Any] = [
         {"kinds": ["k"] * 1_001}, {"kinds": ["K"]}, {"kinds": ["k "]}, {"effect_classes": []},
         {"effect_classes": ["*"]}, {"effect_classes": ["all"]}, {"effect_classes": "read"},
         {"effect_classes": ["read"] * 5}, {"scopes": ["owner"]}, {"scopes": ["*"]}, {"scopes": "admin"},
-        {"scopes": ["admin"] * 3}, {"scopes": None}, {"approval": ""}, {"approval": "x" * 201},
+        {"scopes": ["admin"] * 4}, {"scopes": None}, {"approval": ""}, {"approval": "x" * 201},
         {"approval": 1}, {"spare": 1}, {"key": "chosen"}, {"key_id": "k_1"},
     ]  # fmt: skip
 

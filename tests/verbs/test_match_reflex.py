@@ -12,6 +12,8 @@ from verbs.refusals import refused
 from tessera.models import DeadEnd, Recalled, ReflexMatch
 from tessera.names import REFLEXES
 
+VERBS = ("match_reflex",)
+
 
 def learn(bench: Bench, key: str, trigger: Any, step: Any = "step", version: int | None = None) -> None:
     """A reflex."""
@@ -136,6 +138,14 @@ def test_a_brief_is_not_shown(bench: Bench) -> None:
     assert "hunter2" not in str(bench.store.match_reflex("hunter2"))
     assert bench.store.match_reflex("hunter2").warnings != []
     assert bench.store.search_nouns("hunter2") == []
+
+
+def test_whoever_may_not_read_recalls_nothing(bench: Bench) -> None:
+    """A key without the store scope is refused, admin or not; one with it recalls."""
+    learn(bench, "r", "words")
+    for key in (bench.key(scopes=["admin"]), bench.key()):
+        refused(bench, "forbidden", key.match_reflex, "words")
+    assert bench.key(scopes=["store"]).match_reflex("words").matches[0].exact
 
 
 def test_what_is_asked_wrongly(bench: Bench) -> None:

@@ -11,6 +11,7 @@ from verbs.refusals import refused
 
 from tessera.models import NounText, NounVersion
 
+VERBS = ("noun", "read_noun")
 TEXT = "Zeile für Zeile: 東京都 und 🦊.\n" * 40
 
 

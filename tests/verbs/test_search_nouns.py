@@ -18,6 +18,7 @@ from tessera.library import Tessera
 from tessera.limits import NOUN_TEXT_BYTES_MAX, SCENT_TOKENS_MAX
 from tessera.models import NounScent
 
+VERBS = ("search_nouns",)
 TEXTS = {
     "english": "The payments service restarts at night, see the runbook.",
     "german": "Straßenbahnen fahren über Größe hinaus.",
@@ -135,6 +136,15 @@ def test_all_words_before_any_before_beginnings(bench: Bench) -> None:
     assert refs(bench.store, "redact") == ["s/long"]
 
 
+def test_a_sentence_without_spaces(bench: Bench) -> None:
+    """A question in a script without spaces finds what shares some of it, and says how much."""
+    bench.store.put_record("s", "a", {"title": "数据库", "body": "数据库服务器的重新启动步骤"})
+    bench.store.put_record("s", "b", {"title": "食堂", "body": "今天的菜单"})
+    [found] = bench.store.search_nouns("怎样重新启动数据库")
+    assert found.ref == "s/a"
+    assert 0.5 <= found.score < 1
+
+
 def test_a_title_counts_more_than_a_line(bench: Bench) -> None:
     """Of two that have the word, the one that is called so comes first."""
     bench.store.put_record("s", "a", {"title": "Something else", "body": "about lanterns, among others"})
@@ -197,9 +207,8 @@ def test_damage_on_disk(bench: Bench) -> None:
 def test_whoever_may_not_read_finds_nothing(bench: Bench) -> None:
     """A key without the store scope is refused, admin or not; one with it finds what it may read."""
     bench.store.put_record("s", "k", "word")
-    for verb in ("search_nouns", "match_reflex"):
-        refused(bench, "forbidden", getattr(bench.key(scopes=["admin"]), verb), "word")
-        refused(bench, "forbidden", getattr(bench.key(), verb), "word")
+    for key in (bench.key(scopes=["admin"]), bench.key()):
+        refused(bench, "forbidden", key.search_nouns, "word")
     assert refs(bench.key(scopes=["store"]), "word") == ["s/k"]
 
 
@@ -213,6 +222,7 @@ def test_whoever_may_not_read_finds_nothing(bench: Bench) -> None:
 def test_what_is_no_search(bench: Bench, fields: dict[str, Any]) -> None:
     """Queries, places and limits have their forms."""
     refused(bench, "invalid_request", bench.raw, "search_nouns", json.dumps(fields).encode())
+    refused(bench, "invalid_request", bench.store.search_nouns, **fields)
 
 
 SIGNS = [

@@ -2,7 +2,7 @@
 
 An act is a generator. It yields steps and is sent what came of each: a verb's answer, the next bytes of the
 request's body, a computation's result; a step that is refused is thrown into it. So it knows no engine, no
-socket and no thread, and between two of its steps nobody waits for it.
+socket, no clock and no thread, and between two of its steps nobody waits for it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,18 @@ class Take(Struct, frozen=True):
     """Take the body's next bytes, as many as come; none means its end."""
 
 
+class Rest(Struct, frozen=True):
+    """Go on after so many seconds: something else has to happen first."""
+
+    seconds: float
+
+
 # Of their own, so that whoever waits for a network holds up no look; threads start when needed.
 _OUTSIDE = ThreadPoolExecutor(OUTSIDE_AT_ONCE, thread_name_prefix="tessera-outside")
 
+Step = Run | Look | Work | Take | Rest
 Answer = TypeVar("Answer")
-Act = Generator[Run | Look | Work | Take, Any, Answer]
+Act = Generator[Step, Any, Answer]
 
 
 class AsyncEngine(Protocol):
@@ -66,14 +73,22 @@ class AsyncEngine(Protocol):
         """Compute something in a thread."""
 
 
-def carry_out(act: Act[Answer], engine: Engine, caller: Caller, take: Callable[[], Any]) -> Answer:
-    """Take an act's steps in this thread; `take` gives the body's next bytes. Returns its answer."""
+def carry_out(
+    act: Act[Answer], engine: Engine, caller: Caller, take: Callable[[], Any] = bytes,
+    rest: Callable[[float], None] | None = None,
+) -> Answer:  # fmt: skip
+    """Take an act's steps in this thread; `take` gives the body's next bytes, `rest` sleeps. Returns its
+    answer.
+    """
 
-    def outcome(step: Run | Look | Work | Take) -> Any:
+    def outcome(step: Step) -> Any:
         if isinstance(step, Run):
             return engine.submit(step.verb, caller, step.ask).result()
         if isinstance(step, Look):
             return engine.read(step.verb, caller, step.ask)
+        if isinstance(step, Rest):
+            assert rest is not None, "this act rests: say how"
+            return rest(step.seconds)
         return step.compute() if isinstance(step, Work) else take()
 
     try:
@@ -93,16 +108,19 @@ def carry_out(act: Act[Answer], engine: Engine, caller: Caller, take: Callable[[
 
 
 async def carry_out_on_loop(
-    act: Act[Answer], engine: AsyncEngine, caller: Caller, take: Callable[[], Awaitable[Any]]
+    act: Act[Answer], engine: AsyncEngine, caller: Caller, take: Callable[[], Awaitable[Any]] | None = None
 ) -> Answer:
     """The same on an event loop. If the task is cancelled, what was staged is left to the sweep."""
 
-    def outcome(step: Run | Look | Work | Take) -> Awaitable[Any]:
+    def outcome(step: Step) -> Awaitable[Any]:
         if isinstance(step, Run):
             return engine.submit(step.verb, caller, step.ask)
         if isinstance(step, Look):
             return engine.read(step.verb, caller, step.ask)
+        if isinstance(step, Rest):
+            return asyncio.sleep(step.seconds)
         if isinstance(step, Take):
+            assert take is not None, "this act takes bytes: say whose"
             return take()
         if step.outside:
             return asyncio.get_running_loop().run_in_executor(_OUTSIDE, step.compute)

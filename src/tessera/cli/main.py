@@ -62,6 +62,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "migrate-store": ("moving", "Move the whole store between SQLite and PostgreSQL."),
         "doctor": ("upkeep", "Say what is wrong with the store, in plain words."),
     },
+    "Workspaces": {
+        "lite": ("lite", "Give work to a workspace's agents, and prove who won it."),
+    },
     "Messages": {
         "message": ("message", "Send, read and verify mail between agents."),
     },

@@ -51,7 +51,8 @@ def takes_url(body: Body) -> Body:
 
     @click.option(
         "--store", "url", default="./tessera.db", envvar="TESSERA_STORE", metavar="URL", show_default=True,
-        show_envvar=True, help="The store: a path, or the URL of a service (with its key in TESSERA_KEY).",
+        show_envvar=True,
+        help="The store: a path, postgresql://host/database, or a service (key: TESSERA_KEY).",
     )  # fmt: skip
     @functools.wraps(body)
     def command(*args: Any, url: str, **options: Any) -> None:
@@ -186,6 +187,8 @@ _GRANT: Final[list[Callable[[Body], Body]]] = [
                  help="An effect class it holds; may be repeated. Left out: read."),
     click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES),
                  help="A right beyond tasks; may be repeated."),
+    click.option("--workspace", "workspace_id", metavar="WS",
+                 help="The workspace of an agent's key, one with the scope agent:runtime."),
     click.option("--days", type=int, help="How many days it lives, 1 to 14. Left out: 14."),
 ]  # fmt: skip
 

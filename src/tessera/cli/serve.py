@@ -11,7 +11,9 @@ from tessera.errors import InvalidRequest
 
 @click.command()
 @click.option(
-    "--store", metavar="PATH", help="The store's file.  [env var: TESSERA_STORE; default: ./tessera.db]"
+    "--store",
+    metavar="URL",
+    help="A file, or postgresql://host/database.  [env var: TESSERA_STORE; default: ./tessera.db]",
 )
 @click.option("--host", metavar="ADDRESS", help="[env var: TESSERA_HOST; default: 127.0.0.1]")
 @click.option(

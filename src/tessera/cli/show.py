@@ -11,7 +11,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout, show_blobs, show_many, show_recall, show_records, show_upkeep
+from tessera.cli import (
+    layout,
+    show_blobs,
+    show_lite,
+    show_many,
+    show_recall,
+    show_records,
+    show_upkeep,
+)
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
@@ -49,6 +57,8 @@ view.register(models.Buckets, show_blobs.buckets)
 view.register(models.ObjectMeta, show_blobs.version)
 view.register(models.Objects, show_blobs.objects)
 view.register(models.Versions, show_blobs.versions)
+for _model, _shown in show_lite.VIEWS.items():
+    view.register(_model, _shown)
 view.register(models.Nouns, show_recall.nouns)
 view.register(models.Noun, show_recall.noun)
 view.register(models.NounText, show_recall.text)

@@ -17,7 +17,8 @@ from tessera.surface import Row
 SAME_AGAIN: Final = frozenset(
     {
         "define_queue", "pause_queue", "resume_queue", "heartbeat", "reap", "requeue", "register_job",
-        "update_job", "revoke_key", "put_blob", "define_bucket",
+        "update_job", "revoke_key", "put_blob", "define_bucket", "define_workspace", "define_role",
+        "assign_queue", "define_agent", "claim_next", "claim_task", "recover_claims",
     }
 )  # fmt: skip
 
@@ -52,7 +53,7 @@ def repeatable(row: Row, fields: Mapping[str, Raw]) -> bool:
     """Whether sending this request twice does what sending it once does."""
     if row.reads or row.waits or row.name in SAME_AGAIN:
         return True
-    if row.name == "enqueue":
+    if row.name in ("enqueue", "define_lite_task"):
         return "task_id" in fields
     if row.name == "enqueue_batch":
         return _each_has(fields, "tasks", "task_id")

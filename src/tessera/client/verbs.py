@@ -447,6 +447,144 @@ class AsyncVerbs:
             raise InvalidRequest("body: bytes, or a file open for reading bytes")
         return await self._door.call(verb, strict_json(fields), data)
 
+    async def define_workspace(self, workspace_id: str, name: str) -> models.Workspace:
+        """Make a workspace (`ws_…`), or give it another name. Needs an admin key, as do all definitions."""
+        return await self._call("define_workspace", workspace_id=workspace_id, name=name)
+
+    async def define_role(
+        self,
+        workspace_id: str,
+        role_id: str,
+        name: str,
+        *,
+        topic_id: str | None = None,
+        lease_seconds: int | None = None,
+        accounts: Iterable[str] = (),
+    ) -> models.Role:
+        """Make a role (`role_…`) of a workspace, or change it. Its claims go to `topic_id`, by default to a
+        topic of the store's own log; `accounts` are those whose messages count there.
+        """
+        return await self._call(
+            "define_role",
+            workspace_id=workspace_id,
+            role_id=role_id,
+            name=name,
+            topic_id=topic_id,
+            lease_seconds=lease_seconds,
+            accounts=list(accounts),
+        )
+
+    async def assign_queue(self, workspace_id: str, queue_id: str) -> models.WorkspaceQueue:
+        """Give a defined queue that has had no task to a workspace, for good."""
+        return await self._call("assign_queue", workspace_id=workspace_id, queue_id=queue_id)
+
+    async def define_agent(
+        self,
+        workspace_id: str,
+        agent_id: str,
+        role_ids: Iterable[str] = (),
+        capabilities: Iterable[str] = (),
+        *,
+        active: bool = True,
+    ) -> models.Agent:
+        """Make an agent (`agt_…`) of a workspace, or change its roles, capabilities and activity."""
+        return await self._call(
+            "define_agent",
+            workspace_id=workspace_id,
+            agent_id=agent_id,
+            role_ids=list(role_ids),
+            capabilities=list(capabilities),
+            active=active,
+        )
+
+    async def define_lite_task(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
+        """Put a task (the fields of a `LiteTaskSpec`) on a workspace's queue; its id."""
+        return (await self._call("define_lite_task", **{**(spec or {}), **fields})).task_id
+
+    async def claim_next(
+        self,
+        queue_id: str,
+        agent_id: str,
+        idempotency_key: str,
+        role_ids: Iterable[str] | None = None,
+        lease_seconds: int | None = None,
+    ) -> models.ClaimAnswer:
+        """Contend for the next task of a workspace's queue: `Claimed` with a lease and the proof that it was
+        won, `NoTasks`, or `Rejected` with a reason; each has a `status`. The same key gives the same answer.
+        """
+        return await self._call(
+            "claim_next",
+            queue_id=queue_id,
+            agent_id=agent_id,
+            idempotency_key=idempotency_key,
+            role_ids=None if role_ids is None else list(role_ids),
+            lease_seconds=lease_seconds,
+        )
+
+    async def claim_task(
+        self,
+        task_id: str,
+        agent_id: str,
+        idempotency_key: str,
+        role_ids: Iterable[str] | None = None,
+        lease_seconds: int | None = None,
+    ) -> models.ClaimAnswer:
+        """The same for one task, which may be `Missed`. `not_found` if there is no such task."""
+        return await self._call(
+            "claim_task",
+            task_id=task_id,
+            agent_id=agent_id,
+            idempotency_key=idempotency_key,
+            role_ids=None if role_ids is None else list(role_ids),
+            lease_seconds=lease_seconds,
+        )
+
+    async def workspaces(self) -> list[models.Workspace]:
+        """The workspaces that exist for the caller, by id."""
+        found: models.Workspaces = await self._call("workspaces")
+        return found.workspaces
+
+    async def workspace(self, workspace_id: str) -> models.WorkspaceView:
+        """One workspace with its roles, queues and agents."""
+        return await self._call("workspace", workspace_id=workspace_id)
+
+    async def claims(
+        self,
+        workspace_id: str | None = None,
+        topic_id: str | None = None,
+        state: str | None = None,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> models.Claims:
+        """A page of claims, won or not, oldest first; pass its `next` as `after` for the page that
+        follows.
+        """
+        return await self._call(
+            "claims", workspace_id=workspace_id, topic_id=topic_id, state=state, limit=limit, after=after
+        )
+
+    async def topic_messages(
+        self, role_id: str, workspace_id: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> models.TopicMessages:
+        """Rows of a role's topic in the log, as a mirror node shows them; pass `next` as `after` for more.
+        `workspace_id` says whose role it is, if several workspaces have one of that id.
+        """
+        return await self._call(
+            "topic_messages", role_id=role_id, workspace_id=workspace_id, after=after, limit=limit
+        )
+
+    async def workspace_secret(self, workspace_id: str) -> str:
+        """The secret that a workspace's ids are hidden under in the log, in hex; for the owner alone."""
+        found: models.WorkspaceSecret = await self._call("workspace_secret", workspace_id=workspace_id)
+        return found.secret
+
+    async def recover_claims(self) -> models.Recovered:
+        """Finish the claims that were left between two steps a minute ago or earlier. A service does so by
+        itself.
+        """
+        return await self._call("recover_claims")
+
     async def search_nouns(
         self, query: str, store: str | None = None, bucket: str | None = None, *, limit: int = 10
     ) -> list[models.NounScent]:

@@ -262,7 +262,8 @@ def _read_submitted(content: bytes, _model: type[Model]) -> Model:
 
 
 _READERS: Final[dict[type[Model], Callable[[bytes, type[Model]], Model]]] = {
-    models.Submitted: _read_submitted
+    models.Submitted: _read_submitted,
+    models.Claimed: lambda content, _: msgspec.json.decode(content, type=models.ClaimAnswer),
 }
 
 

@@ -16,6 +16,7 @@ from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library.blobs import BlobVerbs
+from tessera.library.lite import LiteVerbs
 from tessera.library.recall import RecallVerbs
 from tessera.library.records import RecordVerbs
 from tessera.library.upkeep import UpkeepVerbs
@@ -37,7 +38,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(RecordVerbs, BlobVerbs, RecallVerbs, UpkeepVerbs):
+class Tessera(RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:

@@ -25,6 +25,12 @@ class Keeper(Protocol):
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> models.BackedUp:
         """A copy of the store, checked."""
 
+    def make_topic(self) -> models.MadeTopic:
+        """A topic for a role, on the network that lite claims go to."""
+
+    def verify_topics(self, topic_id: str | None, mirror: str | None) -> models.TopicsVerified:
+        """The topics of lite claims, followed from their first rows and compared with the claims."""
+
     def new_epoch(self) -> models.Epoch:
         """From now on nothing counts that was handed out before."""
 
@@ -48,6 +54,21 @@ class UpkeepVerbs:
         copied only with `unsound`. `tessera.restore` brings it back.
         """
         return self._keeper().backup(fsdecode(file), force=force, unsound=unsound, tell=tell)
+
+    def make_topic(self) -> str:
+        """Make a topic on the network that lite claims go to, for a role to use; its id. Refused with
+        `invalid_request` where they go to the store's own log, which makes its topics by itself.
+        """
+        return self._keeper().make_topic().topic_id
+
+    def verify_topics(
+        self, topic_id: str | None = None, *, mirror: str | None = None
+    ) -> models.TopicsVerified:
+        """Follow the topics of lite claims, or one, from their first rows: recompute running hashes and
+        winners, and compare every claim. The rows are read from the store's log, or from a mirror node by its
+        URL. What is wrong is in the answer.
+        """
+        return self._keeper().verify_topics(topic_id, mirror)
 
     def _keeper(self) -> Keeper:
         keeper = getattr(self._door, "keeper", None)

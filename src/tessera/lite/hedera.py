@@ -14,9 +14,9 @@ from functools import partial
 
 from tessera.acts.act import Act, Work
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import APPEND_SECONDS_MAX, MIRROR_LOOK_SECONDS, MIRROR_PAGE_MAX, PAGE_MAX, SECOND_US
+from tessera.limits import APPEND_SECONDS_MAX, MIRROR_LOOK_SECONDS, PAGE_MAX, SECOND_US
 from tessera.lite.log import appendable
-from tessera.lite.mirror import Mirror
+from tessera.lite.mirror import Mirror, rows_of
 from tessera.lite.network import Network, Outcome, Placed, Signed
 from tessera.models import Proof, TopicMessage
 from tessera.runtime import Runtime
@@ -43,7 +43,9 @@ class HederaLog:
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
         """The messages of a topic after a sequence number, in order, as far as the mirror shows them."""
-        rows: list[TopicMessage] = yield Work(partial(self._read, topic_id, after, limit), outside=True)
+        rows: list[TopicMessage] = yield Work(
+            partial(rows_of, self._mirror, topic_id, after, limit), outside=True
+        )
         return rows
 
     def payer(self) -> Act[str]:
@@ -51,7 +53,7 @@ class HederaLog:
         yield from ()
         return self._network.account
 
-    def create_topic(self) -> Act[str]:
+    def make_topic(self) -> Act[str]:
         """Make a topic that only the holder of the submit key can write to; its id."""
         topic_id: str = yield Work(self._network.create_topic, outside=True)
         return topic_id
@@ -60,16 +62,6 @@ class HederaLog:
         """Let go of every connection."""
         self._network.close()
         self._mirror.close()
-
-    def _read(self, topic_id: str, after: int, limit: int) -> list[TopicMessage]:
-        rows: list[TopicMessage] = []
-        while len(rows) < limit:
-            page = self._mirror.messages(topic_id, after, min(MIRROR_PAGE_MAX, limit - len(rows)))
-            if not page:
-                break
-            rows += page
-            after = page[-1].sequence_number
-        return rows
 
     def _append(self, topic_id: str, message: bytes) -> Proof:
         signed = self._network.sign(topic_id, message)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from tessera.acts.act import Act, Look, Run
+from tessera.errors import InvalidRequest
 from tessera.limits import PAGE_MAX
 from tessera.lite.log import appendable
 from tessera.lite.running_hash import GENESIS, VERSION, entity, running_hash, timestamp
@@ -45,6 +46,14 @@ class LocalLog:
         """The store's own account."""
         account: str = yield Look(_PAYER, Nothing())
         return account
+
+    def make_topic(self) -> Act[str]:
+        """Refused: the first message makes a topic, and a role has one without asking."""
+        yield from ()
+        raise InvalidRequest("lite claims go to the store's own log, which makes its topics by itself")
+
+    def close(self) -> None:
+        """The log lies in the store, which somebody else closes."""
 
 
 def append_message(tx: Transaction, runtime: Runtime, caller: Caller, ask: AppendMessage) -> Proof:

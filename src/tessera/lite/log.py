@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tessera.acts.act import Act
@@ -28,8 +29,48 @@ class OrderedLog(Protocol):
         log's mirror may be some seconds behind. An unknown topic has none.
         """
 
+    def close(self) -> None:
+        """Let go of what the log lies behind."""
+
+    def make_topic(self) -> Act[str]:
+        """Make a topic for a role to use, where topics must be made; its id."""
+
     def payer(self) -> Act[str]:
         """The account that pays for what `append` sends: whom a role trusts that lists no accounts."""
+
+
+class LaterLog:
+    """A log that is opened when something is first asked of it: most commands never do."""
+
+    def __init__(self, opens: Callable[[], OrderedLog]) -> None:
+        self._opens = opens
+        self._opened: OrderedLog | None = None
+
+    def append(self, topic_id: str, message: bytes) -> Act[Proof]:
+        """Put a message at the end of a topic."""
+        return self._log().append(topic_id, message)
+
+    def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
+        """The messages of a topic after a sequence number."""
+        return self._log().read(topic_id, after, limit)
+
+    def make_topic(self) -> Act[str]:
+        """Make a topic for a role to use."""
+        return self._log().make_topic()
+
+    def payer(self) -> Act[str]:
+        """The account that appends."""
+        return self._log().payer()
+
+    def close(self) -> None:
+        """Let go of the log, if it was opened."""
+        if self._opened is not None:
+            self._opened.close()
+
+    def _log(self) -> OrderedLog:
+        if self._opened is None:
+            self._opened = self._opens()
+        return self._opened
 
 
 def appendable(topic_id: str, message: bytes) -> None:

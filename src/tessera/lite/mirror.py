@@ -23,6 +23,18 @@ class _Page(Struct, frozen=True):
 _DECODER = msgspec.json.Decoder(_Page)
 
 
+def rows_of(mirror: Mirror, topic_id: str, after: int, limit: int) -> list[TopicMessage]:
+    """Rows of a topic after a sequence number, in order, however many pages of the mirror's they are."""
+    rows: list[TopicMessage] = []
+    while len(rows) < limit:
+        page = mirror.messages(topic_id, after, limit - len(rows))
+        if not page:
+            break
+        rows += page
+        after = page[-1].sequence_number
+    return rows
+
+
 class Mirror:
     """A mirror node by its URL, such as https://testnet.mirrornode.hedera.com. Safe from any thread."""
 

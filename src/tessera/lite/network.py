@@ -88,7 +88,7 @@ class Network:
         )
         transaction.transaction_fee = self._fee
         transaction.set_transaction_valid_duration(VALID_SECONDS)
-        transaction.set_max_attempts(1)
+        transaction.set_max_attempts(1).set_min_backoff(0).set_max_backoff(0)  # who sends it waits, too
         transaction.set_grpc_deadline(ATTEMPT_SECONDS)
         transaction.freeze_with(self._client()).sign(self._key)
         if self._submit_key is not self._key:

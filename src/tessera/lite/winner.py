@@ -42,30 +42,30 @@ def claim_of(row: TopicMessage, trusted: Collection[str]) -> LiteClaim | None:
 
 
 class Winners:
-    """The winners of one topic's contests, as its rows are read: in pages, in any order, however often.
-    `trusted` are the accounts of the topic's role.
-    """
+    """The winners of one topic's contests as its claims are read, in any order and however often."""
 
-    def __init__(self, trusted: Collection[str]) -> None:
-        self._trusted = frozenset(trusted)
+    def __init__(self) -> None:
         self.found: dict[Contest, Won] = {}
 
-    def see(self, rows: Iterable[TopicMessage]) -> None:
-        """Read some rows."""
-        for row in rows:
-            claim = claim_of(row, self._trusted)
-            if claim is None:
-                continue
-            contest = (claim.task, claim.fencing_token)
-            best = self.found.get(contest)
-            if best is None or row.sequence_number < best.sequence_number:
-                self.found[contest] = Won(claim, row.sequence_number)
+    def see(self, sequence_number: int, claim: LiteClaim) -> bool:
+        """Read a claim that may win; whether it does, as far as has been read."""
+        contest = (claim.task, claim.fencing_token)
+        best = self.found.get(contest)
+        if best is not None and best.sequence_number <= sequence_number:
+            return best.sequence_number == sequence_number
+        self.found[contest] = Won(claim, sequence_number)
+        return True
 
 
 def winners(rows: Iterable[TopicMessage], trusted: Collection[str]) -> dict[Contest, Won]:
-    """The winner of every contest that the rows of one topic speak of."""
-    read = Winners(trusted)
-    read.see(rows)
+    """The winner of every contest that the rows of one topic speak of, whatever order they are handed in and
+    however often. `trusted` are the accounts of the topic's role.
+    """
+    read = Winners()
+    for row in rows:
+        claim = claim_of(row, trusted)
+        if claim is not None:
+            read.see(row.sequence_number, claim)
     return read.found
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from tessera import limits, names
-from tessera.models.base import Answer, EffectClass, KnownId, Model, NameOrAll, Scope
+from tessera.models.base import Answer, EffectClass, KnownId, Model, NameOrAll, Scope, WorkspaceId
 
 Covered = Annotated[list[NameOrAll], Meta(min_length=1, max_length=limits.NAMES_PER_GRANT_MAX)]
 Effects = Annotated[list[EffectClass], Meta(min_length=1, max_length=len(names.EFFECT_CLASSES))]
@@ -21,6 +21,7 @@ class ApprovalBody(Model, frozen=True):
     effect_classes: Effects = field(default_factory=lambda: ["read"])
     scopes: Annotated[list[Scope], Meta(max_length=len(names.SCOPES))] = []
     days: Annotated[int, Meta(ge=1, le=limits.KEY_DAYS_MAX)] = limits.KEY_DAYS_MAX
+    workspace_id: WorkspaceId | None = None  # of the scope agent:runtime, and of no other
 
 
 class IssueKeyBody(ApprovalBody, frozen=True):

@@ -11,13 +11,13 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from tessera import limits, names
-from tessera.models.base import After, Model
+from tessera.models.base import After, Answer, KnownId, Model, WorkspaceId
 
 TopicId = Annotated[str, Meta(pattern=names.ENTITY_PATTERN)]
 AccountId = Annotated[str, Meta(pattern=names.ENTITY_PATTERN)]
 
 
-class Proof(Model, frozen=True):
+class Proof(Answer, frozen=True):
     """Where a message stands in the log. `pending` until the log's own rows have been read again and their
     running hashes computed; only then does a log that lies elsewhere tell the consensus time for certain.
     """
@@ -30,7 +30,7 @@ class Proof(Model, frozen=True):
     transaction_id: str  # account@seconds.nanoseconds
 
 
-class InitialTransaction(Model, frozen=True, forbid_unknown_fields=False):
+class InitialTransaction(Answer, frozen=True):
     """The transaction that began a message of several chunks."""
 
     account_id: str
@@ -39,7 +39,7 @@ class InitialTransaction(Model, frozen=True, forbid_unknown_fields=False):
     scheduled: bool = False
 
 
-class ChunkInfo(Model, frozen=True, forbid_unknown_fields=False):
+class ChunkInfo(Answer, frozen=True):
     """Which chunk of a longer message a row is. A claim is never chunked."""
 
     number: int
@@ -47,7 +47,7 @@ class ChunkInfo(Model, frozen=True, forbid_unknown_fields=False):
     initial_transaction_id: InitialTransaction | None = None
 
 
-class TopicMessage(Model, frozen=True, forbid_unknown_fields=False):
+class TopicMessage(Answer, frozen=True):
     """One message of a topic, as a mirror node shows it."""
 
     consensus_timestamp: str
@@ -75,9 +75,56 @@ class ReadTopic(Model, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
 
 
-class TopicMessages(Model, frozen=True):
+class MadeTopic(Answer, frozen=True):
+    """A topic that was made on a network."""
+
+    topic_id: str
+
+
+class TopicMessages(Answer, frozen=True):
     """Messages of a topic in order; `next` is the number to go on after, also when there was nothing."""
 
     topic_id: str
     messages: list[TopicMessage]
     next: int
+
+
+class TopicRows(Model, frozen=True):
+    """Which rows of a role's topic to show: those after a sequence number, in order. `workspace_id` says
+    whose role it is when several workspaces have one of that id.
+    """
+
+    role_id: KnownId
+    workspace_id: WorkspaceId | None = None
+    after: After = 0
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
+
+
+class TopicVerified(Answer, frozen=True):
+    """What a topic's rows say: how many there are, how many contests they decide, how many claims of the
+    store agree; `unseen` are claims whose rows a mirror does not show yet. `finding` is the first thing that
+    is wrong.
+    """
+
+    topic_id: str
+    role_id: str
+    workspace_id: str
+    rows: int
+    contests: int
+    claims: int
+    unseen: int
+    finding: str | None
+
+
+class TopicsVerified(Answer, frozen=True):
+    """Every topic, verified; `ok` if nothing is wrong with any."""
+
+    ok: bool
+    topics: list[TopicVerified]
+
+
+class WorkspaceSecret(Answer, frozen=True):
+    """What a workspace's ids are hidden under in the log, in hex."""
+
+    workspace_id: str
+    secret: str

@@ -112,11 +112,11 @@ class TimeFigures(Answer, frozen=True):
 
 class Diagnosis(Answer, frozen=True):
     """What is wrong with a store, in plain words, and the figures behind them. `ok` is false when something
-    needs somebody to act; `times` is null when the store could not be read.
+    needs somebody to act; `files` is null of a store that is no file, `times` when it could not be read.
     """
 
     ok: bool
     store: str
     advice: list[Advice]
-    files: FileFigures
+    files: FileFigures | None
     times: TimeFigures | None = None

@@ -7,6 +7,15 @@ positions in the tuples of `states.py` and `names.py`.
 
 from tessera.rows.base import OptionalText, Row, Scalar, Text
 from tessera.rows.blobs import BlobRow, BucketRow, ChunkRow, ObjectRow, UploadRow
+from tessera.rows.lite import (
+    AgentRow,
+    ClaimRow,
+    ClaimShown,
+    RequestRow,
+    RequirementRow,
+    RoleRow,
+    WorkspaceRow,
+)
 from tessera.rows.pages import EdgeRow, EventMark, ParkedRow, Relative
 from tessera.rows.queue import (
     ApprovalRow,
@@ -29,7 +38,14 @@ from tessera.rows.queue import (
 )
 from tessera.rows.recall import FoundNoun, Left, NounRow, ReflexRow, SliceRow, VersionRow
 from tessera.rows.records import FeedItemRow, FeedRow, RecordHeadRow, RecordRow
-from tessera.rows.topics import TopicMessageRow, TopicRow
+from tessera.rows.topics import (
+    PendingProof,
+    PlacedClaim,
+    RoleTopic,
+    TopicMessageRow,
+    TopicRow,
+    VerifiedPlace,
+)
 from tessera.rows.upkeep import (
     BlobSizes,
     BriefToCheck,
@@ -44,6 +60,7 @@ from tessera.rows.upkeep import (
 )
 
 __all__ = [
+    "AgentRow",
     "ApprovalRow",
     "BlobRow",
     "BlobSizes",
@@ -51,6 +68,8 @@ __all__ = [
     "BriefToCheck",
     "BucketRow",
     "ChunkRow",
+    "ClaimRow",
+    "ClaimShown",
     "CountsRow",
     "Descendant",
     "EdgeRow",
@@ -74,14 +93,20 @@ __all__ = [
     "OptionalText",
     "OutcomeRow",
     "ParkedRow",
+    "PendingProof",
+    "PlacedClaim",
     "QueueRow",
     "RecordHeadRow",
     "RecordRow",
     "ReflexRow",
     "Relative",
+    "RequestRow",
+    "RequirementRow",
     "RestoreSizes",
     "ResultRow",
     "ResultToCheck",
+    "RoleRow",
+    "RoleTopic",
     "Row",
     "RunningJobs",
     "Scalar",
@@ -94,6 +119,8 @@ __all__ = [
     "TopicMessageRow",
     "TopicRow",
     "UploadRow",
+    "VerifiedPlace",
     "VersionRow",
+    "WorkspaceRow",
     "Wrong",
 ]

@@ -18,6 +18,7 @@ class QueueRow(Row, frozen=True):
     backoff_cap_seconds: int
     weight: int
     paused: int
+    workspace_id: str | None = None
 
 
 class CountsRow(Row, frozen=True):
@@ -77,6 +78,7 @@ class TaskRow(Row, frozen=True):
     last_error: str | None
     cancel_reason: str | None
     requeued_from: int | None
+    requirement: int | None
     kind: str
     effect: int
     worker: str | None
@@ -95,6 +97,7 @@ class NamedTask(Row, frozen=True):
     queue: int
     state: int
     queue_name: str
+    workspace_id: str | None
 
 
 class Descendant(Row, frozen=True):

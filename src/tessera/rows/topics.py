@@ -22,3 +22,51 @@ class TopicMessageRow(Row, frozen=True):
     payer: str
     message: bytes
     running_hash: bytes
+
+
+class RoleTopic(Row, frozen=True):
+    """A role's topic, and the accounts whose messages count there, as a JSON array."""
+
+    topic_id: str
+    workspace_id: str
+    role_id: str
+    accounts: str
+
+
+class PlacedClaim(Row, frozen=True):
+    """A claim whose message stands in a topic: all that the message is made of, and where it stands."""
+
+    claim_id: str
+    state: int
+    workspace_id: str
+    secret: str
+    queue_id: str
+    role_id: str
+    task_id: str
+    agent_id: str
+    fencing_token: int
+    lease_seconds: int
+    idempotency_sha256: str
+    reserved_at: int
+    sequence_number: int
+    consensus_timestamp: str | None
+    running_hash: str
+    proof_status: str
+
+
+class PendingProof(Row, frozen=True):
+    """A proof that is to be verified."""
+
+    claim_id: str
+    message: str
+    sequence_number: int
+    consensus_timestamp: str | None
+    running_hash: str
+
+
+class VerifiedPlace(Row, frozen=True):
+    """A place of a topic that has been verified."""
+
+    sequence_number: int
+    consensus_timestamp: str
+    running_hash: str

@@ -24,6 +24,7 @@ class Caller(Struct, frozen=True):
     kinds: frozenset[str] | None = None
     effects: frozenset[int] | None = None
     scopes: frozenset[str] = frozenset()
+    workspace_id: str | None = None
 
     @property
     def admin(self) -> bool:
@@ -42,7 +43,15 @@ def caller_of(key_id: str, grant: ApprovalBody) -> Caller:
         kinds=None if ALL in grant.kinds else frozenset(grant.kinds),
         effects=frozenset(EFFECT_RANK[name] for name in grant.effect_classes),
         scopes=frozenset(grant.scopes),
+        workspace_id=grant.workspace_id,
     )
+
+
+def sees_workspace(caller: Caller, workspace_id: str | None) -> bool:
+    """Whether what belongs to a workspace, or to none, exists for a caller. A workspace's key knows nothing
+    outside it; to every other key but an admin's there are no workspaces.
+    """
+    return caller.admin or caller.workspace_id == workspace_id
 
 
 def covers_queue(caller: Caller, queue: str) -> None:
@@ -88,6 +97,12 @@ def holds_store(caller: Caller) -> None:
     """Refuse whoever lacks the store scope."""
     if "store" not in caller.scopes:
         raise Forbidden("this needs a key with the store scope")
+
+
+def claims_directly(workspace_id: str | None) -> None:
+    """Refuse a workspace's queue: who gets its tasks is for the ordered log to say."""
+    if workspace_id is not None:
+        raise Forbidden("the tasks of a workspace's queue are won by claim-next, not claimed")
 
 
 def is_owner(caller: Caller) -> None:

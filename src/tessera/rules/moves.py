@@ -31,6 +31,7 @@ class NewTask(Struct, frozen=True):
     parent: int | None = None
     depth: int = 0
     requeued_from: int | None = None
+    requirement: int | None = None  # what it asks of an agent, in a workspace
     traceparent: str | None = None  # the trace it was enqueued in
 
     @property
@@ -67,9 +68,32 @@ def leased(
 
 
 def extended(task: TaskRow, queue: QueueRow, now: int) -> TaskRow:
-    """A lease that gave a sign of life. The task itself does not change."""
+    """A lease that gave a sign of life. The task itself does not change. One that was won for a time keeps
+    all of it.
+    """
+    assert task.expires_at is not None
     assert task.hard_expires_at is not None
-    return replace(task, expires_at=leasing.extended(queue, now, task.hard_expires_at))
+    expires_at = leasing.extended(queue, now, task.hard_expires_at)
+    return replace(
+        task, expires_at=expires_at if task.requirement is None else max(expires_at, task.expires_at)
+    )
+
+
+def won(task: TaskRow, now: int, agent_id: str, key_id: str | None, lease_seconds: int) -> TaskRow:
+    """Ready, then held by the agent that the ordered log has named, for the time that it asked for."""
+    until = now + lease_seconds * SECOND_US
+    return replace(
+        task, revision=task.revision + 1, updated_at=now, state=LEASED, not_before=None,
+        fencing_token=task.fencing_token + 1, attempts=task.attempts + 1, worker=agent_id, key_id=key_id,
+        claim_key=None, claimed_at=now, expires_at=until, hard_expires_at=until,
+    )  # fmt: skip
+
+
+def voided(task: TaskRow, now: int) -> TaskRow:
+    """A ready task whose contest came to nothing: the next one has another token, so that no message of this
+    one, however late, wins it.
+    """
+    return replace(task, revision=task.revision + 1, updated_at=now, fencing_token=task.fencing_token + 1)
 
 
 def done(task: TaskRow, now: int) -> TaskRow:

@@ -21,10 +21,12 @@ _UNSEPARATED: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SEPARATED: Final = rf"[^\s\x00-\x1f\x7f{_UNSEPARATED}]+"
+_RUN_CHARS_MAX: Final = 64  # of a query's run without spaces; more than that is no word
 _RUN = re.compile(f"[{_UNSEPARATED}]+")
 _RUNS = re.compile(f"(?P<unseparated>[{_UNSEPARATED}]+)|{_SEPARATED}")
 _PIECES = re.compile(r"[^\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Phrase(Struct, frozen=True):
@@ -54,7 +56,7 @@ def phrases(query: str) -> list[Phrase]:
     """
     found: dict[str, Phrase] = {}
     for run in _RUNS.finditer(_plain(query)):
-        written = run[0]
+        written = run[0][:_RUN_CHARS_MAX]
         pieces = tuple(_PIECES.findall(written))
         if not pieces:
             continue
@@ -66,9 +68,24 @@ def phrases(query: str) -> list[Phrase]:
     return list(found.values())
 
 
+def loosened(wanted: list[Phrase]) -> list[Phrase]:
+    """The same for when any of it will do: of a script without spaces a whole sentence is one run, so each
+    pair of its characters stands for itself here.
+    """
+    found: dict[str, Phrase] = {}
+    for one in wanted:
+        pairs = one.asked.split() if _RUN.match(one.asked) else []
+        for pair in pairs if len(pairs) > 1 else ():
+            if pieces := tuple(_PIECES.findall(pair)):
+                found.setdefault(pair, Phrase(pair, False, pieces))
+        if len(pairs) <= 1:
+            found.setdefault(one.asked, one)
+    return list(found.values())[:PARTS_PER_QUERY_MAX]
+
+
 def folded(text: str) -> str:
-    """A text without what does not count when texts are compared: case, accents, spaces."""
-    return " ".join(_plain(text).split())
+    """A text without what does not count when texts are compared: case, accents, spaces, controls."""
+    return " ".join(_CONTROLS.sub(" ", _plain(text)).split())
 
 
 def parts(words: list[str]) -> list[str]:

@@ -16,8 +16,11 @@ import uvicorn
 import uvloop
 from msgspec import Struct
 
+from tessera.acts.act import carry_out_on_loop
 from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, SAMPLE_SECONDS, STOP_SECONDS_MAX
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import OrderedLog
 from tessera.models import Nothing
 from tessera.rules.grants import OWNER
 from tessera.runtime import Runtime
@@ -52,6 +55,7 @@ def serve(
     tls: Tls | None = None,
     insecure: bool = False,
     beside: Iterable[Beside] = (),
+    log: OrderedLog = LOCAL,
 ) -> None:
     """Serve until SIGTERM or SIGINT; `started` is called with the URL once it answers. Refuses, before it
     opens anything, an address that others can reach when nothing protects it. `beside` gives figures of what
@@ -60,7 +64,7 @@ def serve(
     _refuse_unprotected(settings, tls, insecure)
     set_up(sys.stderr, runtime, settings.log == "json")
     spans = spans_of(settings)
-    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside, spans).run())
+    uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside, spans, log).run())
 
 
 def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> None:
@@ -86,10 +90,11 @@ class _Serving:
     def __init__(
         self, open_engine: Callable[[asyncio.AbstractEventLoop], EngineOnLoop], settings: Settings,
         runtime: Runtime, started: Callable[[str], None], tls: Tls | None, beside: Iterable[Beside],
-        spans: Any,
+        spans: Any, ordered: OrderedLog,
     ) -> None:  # fmt: skip
         self._beside = beside
         self._spans = spans
+        self._ordered = ordered
         self._open_engine = open_engine
         self._settings = settings
         self._runtime = runtime
@@ -107,9 +112,11 @@ class _Serving:
             listeners.append(_listener(LOOPBACK_ADDRESS, self._settings.metrics_port))
         engine = self._open_engine(loop)
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
-        service = Service(engine, self._settings, self._runtime, requests, self._beside, self._spans)
+        service = Service(
+            engine, self._settings, self._runtime, requests, self._beside, self._spans, self._ordered
+        )
         server = _Server(self._config(service))
-        acts = [self._reap(engine), self._sweep(server), self._sample(service)]
+        acts = [self._reap(engine), self._recover(engine), self._sweep(server), self._sample(service)]
         acts += [self._figures(service, listener) for listener in listeners[1:]]
         beside = [loop.create_task(act) for act in acts]
         serving = loop.create_task(server.serve(sockets=listeners[:1]))
@@ -128,6 +135,7 @@ class _Serving:
             await asyncio.gather(*beside, return_exceptions=True)
             await service.close()
             engine.close()
+            self._ordered.close()
             if self._spans is not None:
                 await asyncio.to_thread(self._spans.close)
             await asyncio.sleep(0)  # the last answers of the store are on their way
@@ -172,6 +180,15 @@ class _Serving:
         """Settle what has fallen due, again and again; what goes wrong once may go right the next time."""
         run = SURFACE["reap"].run()
         await self._every(self._settings.reap_seconds, lambda: engine.submit(run, OWNER, Nothing()))
+
+    async def _recover(self, engine: EngineOnLoop) -> None:
+        """Finish the claims of processes that died between two steps."""
+        recover = SURFACE["recover_claims"].verb
+
+        async def again() -> None:
+            await carry_out_on_loop(recover(Nothing(), self._ordered), engine, OWNER)
+
+        await self._every(self._settings.reap_seconds, again)
 
     async def _sweep(self, server: uvicorn.Server) -> None:
         async def sweep() -> None:

@@ -12,12 +12,15 @@ from itertools import count
 from typing import Any, Final
 
 from tessera import models
+from tessera.acts.act import carry_out_on_loop
 from tessera.errors import (
     MethodNotAllowed,
     NotFound,
     TesseraError,
 )
 from tessera.limits import BATCHES_AT_ONCE
+from tessera.lite.claiming import LOCAL
+from tessera.lite.log import OrderedLog
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules import grants, waits
 from tessera.rules.grants import Caller
@@ -67,9 +70,10 @@ class Service:
 
     def __init__(
         self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, requests: RequestLog,
-        beside: Iterable[Beside] = (), spans: Any = None,
+        beside: Iterable[Beside] = (), spans: Any = None, ordered: OrderedLog = LOCAL,
     ) -> None:  # fmt: skip
         self._spans = spans
+        self._ordered = ordered
         self._engine = engine
         self._runtime = runtime
         self._log = requests
@@ -84,7 +88,7 @@ class Service:
         self._bells = Bells()
         self._followers = Followers(engine, self._bells, self._cors)
         self._metrics = Metrics()
-        self._waits = Waits(engine, settings, runtime, self._bells, self._metrics)
+        self._waits = Waits(engine, settings, runtime, self._bells, self._metrics, ordered)
         self.exposition = Exposition(
             engine, self._metrics, self._waits.gate, lambda: self._followers.number, beside
         )
@@ -262,8 +266,12 @@ class Service:
     ) -> Any:
         if isinstance(ask, Claim):
             return await self._waits.claim(target, caller, ask, receive, gone)
+        if isinstance(ask, models.ClaimNext | models.ClaimTask):
+            return await self._waits.win(target, caller, ask, gone)
         since_us = self._runtime.elapsed_us()
         try:
+            if target.row.takes_steps:
+                return await carry_out_on_loop(target.row.verb(ask, self._ordered), self._engine, caller)
             if target.row.reads:
                 return await self._waits.look(target, caller, ask, receive)
             if isinstance(ask, BATCHES):

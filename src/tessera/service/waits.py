@@ -10,17 +10,22 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from tessera.errors import TesseraError
-from tessera.limits import SECOND_US
+from tessera.acts.act import carry_out_on_loop
+from tessera.errors import RateLimited, TesseraError, Unavailable
+from tessera.limits import LITE_CLAIMS_AT_ONCE, SECOND_US
+from tessera.lite.log import OrderedLog
 from tessera.models import (
     AskTask,
     Claim,
     ClaimBatch,
+    ClaimNext,
+    ClaimTask,
     Empty,
     Lease,
     Leases,
     Model,
     PollFeed,
+    Rejected,
     Release,
 )
 from tessera.rules import waits
@@ -43,8 +48,10 @@ class Waits:
     """The claims and looks of the service, waiting or not."""
 
     def __init__(
-        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells, metrics: Metrics
-    ) -> None:
+        self, engine: EngineOnLoop, settings: Settings, runtime: Runtime, bells: Bells, metrics: Metrics,
+        ordered: OrderedLog,
+    ) -> None:  # fmt: skip
+        self._ordered = ordered
         self._engine = engine
         self._metrics = metrics
         self._runtime = runtime
@@ -53,6 +60,8 @@ class Waits:
             runtime, engine.meter, settings.max_pending_claims, settings.claim_deadline_seconds,
             settings.claims_per_minute,
         )  # fmt: skip
+        self._lite = asyncio.Semaphore(LITE_CLAIMS_AT_ONCE)
+        self._seconds_max = settings.claim_deadline_seconds
         self._release = SURFACE["release"].run()
         self._rooms: dict[str, Room] = {}
         self._returning: set[asyncio.Future[Any]] = set()
@@ -87,6 +96,30 @@ class Waits:
             self._give_back(caller, ask, answer)
             raise Gone
         return answer
+
+    async def win(
+        self, target: Target, caller: Caller, ask: ClaimNext | ClaimTask, gone: Callable[[], bool]
+    ) -> Any:
+        """A lite claim's answer, after its turn. They have turns of their own: a public log keeps each for
+        seconds, which no other claim should feel. Nothing is given back when the client has hung up, for its
+        key will ask again.
+        """
+        if self._stopping:
+            raise Unavailable("the service is stopping: ask again in a moment", definite=True)
+        try:
+            self.gate.count(caller.key_id)
+            async with asyncio.timeout(self._seconds_max):
+                await self._lite.acquire()
+        except RateLimited as refusal:
+            return Rejected("rate_limited", retryable=True, retry_after_seconds=refusal.retry_after or 1)
+        except TimeoutError:
+            return Rejected("rate_limited", retryable=True, retry_after_seconds=1)
+        try:
+            if gone():
+                raise Gone
+            return await carry_out_on_loop(target.row.verb(ask, self._ordered), self._engine, caller)
+        finally:
+            self._lite.release()
 
     async def look(self, target: Target, caller: Caller, ask: Model, receive: Receive) -> Any:
         """A look's answer. A task may be waited for until it has ended, a feed until it has more."""

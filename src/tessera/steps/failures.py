@@ -57,16 +57,19 @@ def _buried(tx: Transaction, before: TaskRow, after: TaskRow) -> Failure:
 
 
 def _tombstone(tx: Transaction, after: TaskRow) -> str:
-    """The record that a dead letter leaves. (Contract §4.8.)"""
-    sha256 = tx.one("brief_hash_of", serial=after.serial)
+    """The record that a dead letter leaves. (Contract §4.8.) Whoever holds the store scope reads it, so a
+    workspace's tells neither its error nor the hash by which a guessed brief could be confirmed.
+    """
+    queue, sha256 = tasks.queue_of(tx, after), tx.one("brief_hash_of", serial=after.serial)
+    secret = queue.workspace_id is not None
     return json_text(
         {
             "task_id": after.task_id,
-            "queue": tasks.queue_of(tx, after).name,
+            "queue": queue.name,
             "kind": after.kind,
-            "brief_sha256": None if sha256 is None else sha256.value,
+            "brief_sha256": None if secret or sha256 is None else sha256.value,
             "failures": after.failures,
-            "last_error": after.last_error,
+            "last_error": None if secret else after.last_error,
             "dead_at": rfc3339(tx.now),
         }
     )

@@ -45,7 +45,7 @@ def shown(key: KeyRow) -> KeyGrant:
         kinds=grant.kinds,
         effect_classes=list(grant.effect_classes),
         scopes=list(grant.scopes),
-        workspace_id=None,
+        workspace_id=grant.workspace_id,
         created_at=rfc3339(key.created_at),
         expires_at=rfc3339(key.expires_at),
         revoked_at=rfc3339_or_none(key.revoked_at),

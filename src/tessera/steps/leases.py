@@ -34,7 +34,7 @@ def held(tx: Transaction, caller: Caller, task_id: str, fencing_token: int) -> t
     """The task that the caller holds the live lease of, and its queue; everybody else is refused. The order
     is contract §2's: existence, queue and kind, then the lease.
     """
-    task = tasks.known(tx, task_id)
+    task = tasks.known(tx, caller, task_id)
     queue = tasks.queue_of(tx, task)
     grants.covers_task(caller, queue.name, task.kind)
     is_live(tx, caller, task, fencing_token)

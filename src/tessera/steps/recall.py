@@ -125,17 +125,26 @@ def _keep_value(tx: Transaction, store: str, key: str, version: int, document: b
         _keep_reflex(tx, store, key, DEAD_END, reflexes.dead_end_of(value, brief))
 
 
+def words_of_noun(in_bucket: int, place: str, key: str, title: str, text: str) -> dict[str, object]:
+    """What the index is told of a noun's words."""
+    words = dict(title=indexable(f"{title} {key}"), text=indexable(text))
+    return dict(in_bucket=in_bucket, place=place, key=key, **words)
+
+
+def words_of_reflex(store: str, key: str, warns: int, text: str) -> list[tuple[str, dict[str, object]]]:
+    """What it is told of a reflex or a tombstone, and by which statements."""
+    of: dict[str, object] = dict(store=store, key=key, warns=warns)
+    return [("index_reflex", of | dict(text=indexable(text))), ("index_reflex_parts", of | dict(text=text))]
+
+
 def _keep(tx: Transaction, noun: NounRow) -> None:
     tx.save("add_noun", noun)
-    tx.write(
-        "index_noun", in_bucket=noun.in_bucket, place=noun.place, key=noun.key,
-        title=indexable(f"{noun.title} {noun.key}"), text=indexable(noun.text),
-    )  # fmt: skip
+    tx.write("index_noun", **words_of_noun(noun.in_bucket, noun.place, noun.key, noun.title, noun.text))
 
 
 def _keep_reflex(tx: Transaction, store: str, key: str, warns: int, text: str | None) -> None:
     """What was a reflex once stays in its place with nothing to be found by."""
     of = dict(store=store, key=key, warns=warns)
     tx.write("add_reflex", **of, text=text or "")
-    tx.write("index_reflex", **of, text=indexable(text or ""))
-    tx.write("index_reflex_parts", **of, text=text or "")
+    for statement, words in words_of_reflex(store, key, warns, text or ""):
+        tx.write(statement, **words)

@@ -19,12 +19,17 @@ from tessera.steps import briefs, journal
 from tessera.storage.port import Transaction
 
 
-def known(tx: Transaction, task_id: str) -> TaskRow:
-    """The task's row, or `not_found`."""
+def known(tx: Transaction, caller: Caller, task_id: str) -> TaskRow:
+    """The task's row, or `not_found`: also for one of a workspace that the caller knows nothing of."""
     task: TaskRow | None = tx.one("task_named", task_id=task_id)
-    if task is None:
+    if task is None or not in_sight(tx, caller, task):
         raise NotFound("no such task")
     return task
+
+
+def in_sight(tx: Transaction, caller: Caller, task: TaskRow) -> bool:
+    """Whether a task exists for a caller."""
+    return grants.sees_workspace(caller, queue_of(tx, task).workspace_id)
 
 
 def each_known(tx: Transaction, task_ids: Sequence[str]) -> dict[str, TaskRow]:
@@ -35,12 +40,18 @@ def each_known(tx: Transaction, task_ids: Sequence[str]) -> dict[str, TaskRow]:
     return {row.task_id: row for row in tx.all("each_task_named", task_ids=json_text(list(task_ids)))}
 
 
-def queue_known(tx: Transaction, name: str) -> QueueRow:
-    """The queue's settings, or `not_found`."""
+def queue_known(tx: Transaction, caller: Caller, name: str) -> QueueRow:
+    """The queue's settings, or `not_found`: also for one of a workspace that the caller knows nothing of."""
     queue: QueueRow | None = tx.one("queue_named", name=name)
-    if queue is None:
+    if queue is None or not grants.sees_workspace(caller, queue.workspace_id):
         raise NotFound(f"no queue {name}: define it first")
     return queue
+
+
+def queues_in_sight(tx: Transaction, caller: Caller) -> list[QueueRow]:
+    """Every queue that exists for a caller, by name, whether or not the grant covers it."""
+    queues: list[QueueRow] = tx.all("all_queues")
+    return [queue for queue in queues if grants.sees_workspace(caller, queue.workspace_id)]
 
 
 def queue_of(tx: Transaction, task: TaskRow) -> QueueRow:
@@ -51,12 +62,13 @@ def queue_of(tx: Transaction, task: TaskRow) -> QueueRow:
 def covered(tx: Transaction, caller: Caller, queue: str | None) -> str | None:
     """The numbers of the queues that a list looks in, as a JSON array; None means every queue."""
     if queue is not None:
-        known = queue_known(tx, queue)
+        known = queue_known(tx, caller, queue)
         grants.covers_queue(caller, queue)
         return json_text([known.queue])
-    if caller.queues is None:
+    if caller.queues is None and caller.admin:
         return None
-    return json_text([row.queue for row in tx.all("all_queues") if grants.sees_queue(caller, row.name)])
+    in_sight = queues_in_sight(tx, caller)
+    return json_text([row.queue for row in in_sight if grants.sees_queue(caller, row.name)])
 
 
 def move(
@@ -139,10 +151,13 @@ def add_all(
         tx.event(event, task.queue, task.task_id, key_id=key_id, data=json_text(said) if said else None)
 
 
-def view(tx: Transaction, task: TaskRow) -> TaskView:
-    """A task as its followers see it."""
+def view(tx: Transaction, caller: Caller, task: TaskRow) -> TaskView:
+    """A task as its followers see it. A workspace's keys are shown a brief only under the lease that they
+    have won.
+    """
     leased, parked = task.state == LEASED, task.state == WAITING and task.wait_reason == INPUT
-    brief = briefs.intact(tx, task)
+    shows_brief = caller.workspace_id is None or (leased and task.key_id == caller.key_id)
+    brief = briefs.intact(tx, task) if shows_brief else None
     return TaskView(
         task_id=task.task_id,
         queue=queue_of(tx, task).name,

@@ -49,7 +49,7 @@ def migrate(
     """
     known = migrations(folder)
     with connection.transaction():
-        if _version(connection) == known[-1][0]:
+        if version_of(connection) == known[-1][0]:
             if whole and _ask(connection, "select count(*) from meta where name = 'moving'"):
                 raise Unavailable(
                     "a store is being moved to this database: run `tessera migrate-store` to its end",
@@ -57,7 +57,7 @@ def migrate(
                 )
             return
         connection.execute("select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING))
-        version = _version(connection)  # as whoever held the lock has left it
+        version = version_of(connection)  # as whoever held the lock has left it
         if version is None:
             _refuse_anothers(connection)
         _bring_up(connection, runtime, known, version)
@@ -76,7 +76,7 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     return found
 
 
-def _version(connection: psycopg.Connection[Any]) -> int | None:
+def version_of(connection: psycopg.Connection[Any]) -> int | None:
     """The version of the schema; None if the database holds no store."""
     if not {"meta", "count_slots", "migrations"} <= _tables(connection):
         return None

@@ -22,7 +22,7 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     waited for any of them counts it as resolved; their running model jobs are asked to stop.
     """
     sizes.refuse_longer(ask.reason, "reason", REASON_BYTES_MAX)
-    task = tasks.known(tx, ask.task_id)
+    task = tasks.known(tx, caller, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     grants.holds_effect(caller, task.effect)
     if task.state in ENDED:
@@ -32,7 +32,7 @@ def cancel(tx: Transaction, runtime: Runtime, caller: Caller, ask: Cancel) -> Ta
     family: dict[int, TaskRow | Descendant] = {task.serial: task, **{one.serial: one for one in under}}
     waiters = [one for one in resolve.awaiting_any(tx, sorted(family)) if one.task.serial not in family]
     running = jobs.running(tx, sorted(family))
-    view = tasks.view(tx, cancelled)
+    view = tasks.view(tx, caller, cancelled)
     runtime.reach("cancel.read")
 
     tasks.move(tx, task, cancelled, "cancelled", caller.key_id)

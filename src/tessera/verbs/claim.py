@@ -141,9 +141,10 @@ def _decide(
     tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim, heads: Heads
 ) -> list[Pick] | list[Lease] | Empty:
     """What a claim gets: tasks, or the leases it has already, or word when to come back; or a refusal."""
-    queues = [tasks.queue_known(tx, name) for name in _names(ask)]
+    queues = [tasks.queue_known(tx, caller, name) for name in _names(ask)]
     for queue in queues:
         grants.covers_queue(caller, queue.name)
+        grants.claims_directly(queue.workspace_id)
     kinds, effects = grants.may_claim(caller, ask)
     for queue in queues:
         lapses.settled(tx, queue)

@@ -55,13 +55,13 @@ def resume_queue(tx: Transaction, runtime: Runtime, caller: Caller, ask: QueueRe
 def shown(queue: QueueRow) -> QueueConfig:
     """A queue's settings as the wire has them."""
     settings = asdict(queue)
-    del settings["queue"]
+    del settings["queue"], settings["workspace_id"]
     return QueueConfig(**{**settings, "paused": bool(queue.paused)})
 
 
 def _set_paused(tx: Transaction, runtime: Runtime, caller: Caller, name: str, *, paused: bool) -> QueueConfig:
     grants.is_admin(caller)
-    queue = tasks.queue_known(tx, name)
+    queue = tasks.queue_known(tx, caller, name)
     grants.covers_queue(caller, name)
     after = QueueConfig(**{**asdict(shown(queue)), "paused": paused})
     runtime.reach("pause_queue.read")

@@ -48,7 +48,7 @@ def _enqueue(
             raise type(refusal)(f"{place}{refusal.detail}"[:DETAIL_CHARS_MAX]) from refusal
         if isinstance(task, NewTask):
             new.append(task)
-            known[task.task_id] = NamedTask(0, task.task_id, task.queue, task.state, spec.queue)
+            known[task.task_id] = NamedTask(0, task.task_id, task.queue, task.state, spec.queue, None)
             if spec.traceparent:
                 said[task.task_id] = {"traceparent": spec.traceparent}
         task_ids.append(task.task_id)
@@ -75,8 +75,10 @@ def _planned(
     """The task to add, or the one that is there already; or a refusal."""
     brief = briefs.accepted(spec.brief, "brief")
     effect = EFFECT_RANK[spec.effect_class]
-    queue = tasks.queue_known(tx, spec.queue)
+    queue = tasks.queue_known(tx, caller, spec.queue)
     grants.covers_task(caller, spec.queue, spec.kind)
+    if queue.workspace_id is not None:
+        raise Forbidden("a workspace's queue takes the tasks that an admin key defines for an agent's role")
     grants.may_start(caller, effect)
     if spec.task_id in known:
         if known[spec.task_id].queue != queue.queue:
@@ -100,7 +102,10 @@ def _planned(
 
 
 def _unresolved(caller: Caller, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
-    """How many dependencies have not ended. Every one must exist, in a queue the key covers."""
+    """How many dependencies have not ended. Every one must exist, in a queue the key covers. Those of a
+    workspace do not, not even for an admin key: a lease would hand out their outputs.
+    """
+    known = {id_: task for id_, task in known.items() if task.workspace_id is None}
     if not all(grants.sees_queue(caller, known[one].queue_name) for one in depends_on if one in known):
         raise Forbidden("depends_on: the key does not cover the queue of every dependency")
     for place, one in enumerate(depends_on, 1):

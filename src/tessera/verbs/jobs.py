@@ -15,7 +15,7 @@ from tessera.canonical import canonical, json_text
 from tessera.errors import IdempotencyConflict, InvalidRequest, InvalidState, NotFound
 from tessera.limits import USAGE_BYTES_MAX
 from tessera.models import NULL, Job, Jobs, KnownJob, ListJobs, Raw, RegisterJob, UpdateJob
-from tessera.rows import JobRow, TaskRow
+from tessera.rows import JobRow, QueueRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339
@@ -31,7 +31,7 @@ def register_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: Registe
     """Note a job under the live lease. The same job again is answered as it is; with other particulars it is
     a conflict.
     """
-    task = tasks.known(tx, ask.task_id)
+    task = tasks.known(tx, caller, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     known: JobRow | None = tx.one("job_named", job_id=ask.job_id)
     if known is not None:
@@ -67,7 +67,7 @@ def update_job(tx: Transaction, runtime: Runtime, caller: Caller, ask: UpdateJob
     usage = None if bytes(ask.usage) == bytes(NULL) else canonical(ask.usage, "usage", USAGE_BYTES_MAX)
     if usage is not None and not usage.startswith("{"):
         raise InvalidRequest("usage: must be an object")
-    job = _known(tx, ask.job_id)
+    job = _known(tx, caller, ask.job_id)
     _owns(tx, caller, job)
     status = _next_status(job, ask.status)
     task: TaskRow = tx.one("task_numbered", serial=job.serial)
@@ -99,20 +99,25 @@ def jobs(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListJobs) -> Jo
     """A page of jobs, oldest first, of one task or of every queue that the caller covers."""
     serial, queues = None, tasks.covered(tx, caller, None)
     if ask.task_id is not None:
-        task = tasks.known(tx, ask.task_id)
+        task = tasks.known(tx, caller, ask.task_id)
         grants.covers_queue(caller, tasks.queue_of(tx, task).name)
         serial = task.serial
-    after = 0 if ask.after is None else _known(tx, ask.after).job
+    after = 0 if ask.after is None else _known(tx, caller, ask.after).job
     rows = tx.all("jobs_page", serial=serial, queues=queues, after=after, limit=ask.limit + 1)
     page = rows[: ask.limit]
     return Jobs(jobs=[_shown(row) for row in page], next=page[-1].job_id if len(rows) > len(page) else None)
 
 
-def _known(tx: Transaction, job_id: str) -> JobRow:
+def _known(tx: Transaction, caller: Caller, job_id: str) -> JobRow:
     job: JobRow | None = tx.one("job_named", job_id=job_id)
-    if job is None:
+    if job is None or not grants.sees_workspace(caller, _workspace_of(tx, job)):
         raise NotFound("no such job")
     return job
+
+
+def _workspace_of(tx: Transaction, job: JobRow) -> str | None:
+    queue: QueueRow = tx.one("queue_numbered", queue=job.queue)
+    return queue.workspace_id
 
 
 def _owns(tx: Transaction, caller: Caller, job: JobRow) -> None:

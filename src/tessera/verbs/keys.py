@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tessera.errors import NotFound, ScopeDenied, Unauthorized
+from tessera.errors import InvalidRequest, NotFound, ScopeDenied, Unauthorized
 from tessera.limits import APPROVAL_SECONDS, DAY_SECONDS, SECOND_US
 from tessera.models import (
     Approval,
@@ -20,7 +20,7 @@ from tessera.models import (
     Model,
     Nothing,
 )  # fmt: skip
-from tessera.names import ALL, EFFECT_CLASSES, SCOPES
+from tessera.names import ALL, EFFECT_CLASSES, RUNTIME, SCOPES
 from tessera.rows import ApprovalRow, KeyRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
@@ -36,6 +36,7 @@ def issue_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: IssueKeyBo
     """
     grants.is_admin(caller)
     grant = _normal(ask)
+    _refuse_workspace(tx, grant)
     approval = _approved(tx, ask.approval, grant) if "public" in grant.effect_classes else None
     key = KeyRow(
         key_id=runtime.new_id("k_"),
@@ -168,7 +169,20 @@ def _normal(ask: ApprovalBody) -> ApprovalBody:
         effect_classes=[name for name in EFFECT_CLASSES if name in ask.effect_classes],
         scopes=[name for name in SCOPES if name in ask.scopes],
         days=ask.days,
+        workspace_id=ask.workspace_id,
     )
+
+
+def _refuse_workspace(tx: Transaction, grant: ApprovalBody) -> None:
+    """An agent's key is its workspace's and nothing else's; no other key is a workspace's."""
+    if (RUNTIME in grant.scopes) != (grant.workspace_id is not None):
+        raise InvalidRequest(f"workspace_id: the scope {RUNTIME} and a workspace go together")
+    if grant.workspace_id is None:
+        return
+    if grant.scopes != [RUNTIME]:
+        raise InvalidRequest(f"scopes: {RUNTIME} stands alone")
+    if tx.one("workspace_named", workspace_id=grant.workspace_id) is None:
+        raise NotFound(f"no workspace {grant.workspace_id}: define it first")
 
 
 def _text(grant: ApprovalBody) -> str:

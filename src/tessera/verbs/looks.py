@@ -37,22 +37,22 @@ from tessera.verbs.define_queue import shown
 
 
 def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Queues:
-    """Every queue with its settings, by name."""
-    return Queues(queues=[shown(row) for row in tx.all("all_queues")])
+    """Every queue with its settings, by name; of the workspaces' those that exist for the caller."""
+    return Queues(queues=[shown(row) for row in steps.queues_in_sight(tx, caller)])
 
 
 def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskTask) -> TaskView:
     """One task."""
-    row = steps.known(tx, ask.task_id)
+    row = steps.known(tx, caller, ask.task_id)
     grants.covers_queue(caller, steps.queue_of(tx, row).name)
-    return steps.view(tx, row)
+    return steps.view(tx, caller, row)
 
 
 def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> Tasks:
     """A page of the tasks in the queues that the caller covers, oldest first. A page ends early when its
     briefs grow large; `next` says whether there is more.
     """
-    after = 0 if ask.after is None else steps.known(tx, ask.after).serial
+    after = 0 if ask.after is None else steps.known(tx, caller, ask.after).serial
     rows: list[TaskRow] = tx.all(
         "tasks_page",
         after=after,
@@ -64,7 +64,7 @@ def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> 
     page: list[TaskView] = []
     size = 0
     for row in rows[: ask.limit]:
-        page.append(steps.view(tx, row))
+        page.append(steps.view(tx, caller, row))
         size += len(bytes(page[-1].brief))
         if size > PAGE_BRIEFS_BYTES_MAX:
             break
@@ -73,29 +73,32 @@ def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> 
 
 def results(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> Results:
     """Every submit of a task, oldest first."""
-    row = steps.known(tx, ask.task_id)
+    row = steps.known(tx, caller, ask.task_id)
     grants.covers_queue(caller, steps.queue_of(tx, row).name)
     return Results(results=[_result(row, one) for one in tx.all("results_of", serial=row.serial)])
 
 
 def counts(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskCounts) -> Counts:
     """Every queue's counts; on request also counted from the tasks themselves, in the same instant."""
-    kept, as_of = _by_queue(tx.all("counts")), rfc3339(tx.now)
+    in_sight = _names(tx, caller)
+    kept, as_of = _by_queue(tx.all("counts"), in_sight), rfc3339(tx.now)
     if not ask.recount:
         return Counts(as_of=as_of, queues=kept)
-    counted = _by_queue(tx.all("recount"))
+    counted = _by_queue(tx.all("recount"), in_sight)
     return Counts(as_of=as_of, queues=kept, recount=counted, agree=kept == counted)
 
 
 def health(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Health:
     """Whether the store answers, and what waits in it. Needs no key."""
-    reaped = tx.one("reaper_last_run")
+    reaped, in_sight = tx.one("reaper_last_run"), _names(tx, caller)
     return Health(
         db_ok=True,
         version=VERSION,
         time=rfc3339(tx.now),
         reaper_last_run=None if reaped is None else rfc3339(reaped.value),
-        queues={row.name: _health(row, tx.now) for row in tx.all("health", now=tx.now)},
+        queues={
+            row.name: _health(row, tx.now) for row in tx.all("health", now=tx.now) if row.name in in_sight
+        },
     )
 
 
@@ -105,8 +108,16 @@ def events(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListEvents) -
     return Events(events=[event(row) for row in tx.all("events_after", after=ask.after, limit=ask.limit)])
 
 
-def _by_queue(rows: list[CountsRow]) -> dict[str, QueueCounts]:
-    return {row.name: QueueCounts(**{state: getattr(row, state) for state in STATES}) for row in rows}
+def _names(tx: Transaction, caller: Caller) -> set[str]:
+    return {queue.name for queue in steps.queues_in_sight(tx, caller)}
+
+
+def _by_queue(rows: list[CountsRow], in_sight: set[str]) -> dict[str, QueueCounts]:
+    return {
+        row.name: QueueCounts(**{state: getattr(row, state) for state in STATES})
+        for row in rows
+        if row.name in in_sight
+    }
 
 
 def _health(row: HealthRow, now: int) -> QueueHealth:

@@ -105,7 +105,7 @@ def parked(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskParked) ->
     """The parked tasks that the caller may answer, by the rules of `resume`."""
     queues = steps.covered(tx, caller, ask.queue)
     if queues is None:
-        queues = json_text([row.queue for row in tx.all("all_queues")])
+        queues = json_text([row.queue for row in steps.queues_in_sight(tx, caller)])
     effects = caller.effects
     if not caller.admin:
         effects = (frozenset(EFFECT_RANK.values()) if effects is None else effects) - ADMIN_EFFECTS
@@ -123,7 +123,7 @@ def parked(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskParked) ->
 
 def parked_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> ParkedTask:
     """One parked task, for whoever may answer it; the refusals are those of `resume`."""
-    task = steps.known(tx, ask.task_id)
+    task = steps.known(tx, caller, ask.task_id)
     grants.covers_task(caller, steps.queue_of(tx, task).name, task.kind)
     grants.may_start(caller, task.effect)
     if task.state != WAITING or task.wait_reason != INPUT:
@@ -133,7 +133,7 @@ def parked_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef)
         raise InvalidState("the time to answer is up")
     schema = tx.one("schema_of_park", serial=task.serial, park=task.parks)
     return ParkedTask(
-        view=steps.view(tx, task),
+        view=steps.view(tx, caller, task),
         inputs=tx.all("inputs_of", serial=task.serial)[-RESULTS_SHOWN_MAX:],
         schema=None if schema is None else schema.value,
         due=task.due,
@@ -145,7 +145,7 @@ def story(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskStory) -> S
     """Everything about one task, for an admin key that covers its queue."""
     grants.is_admin(caller)
     view = looks.task(tx, runtime, caller, AskTask(task_id=ask.task_id))
-    task = steps.known(tx, ask.task_id)
+    task = steps.known(tx, caller, ask.task_id)
     results = looks.results(tx, runtime, caller, TaskRef(task_id=ask.task_id)).results
     events, after = _told(tx, runtime, caller, task, ask.since)
     return Story(

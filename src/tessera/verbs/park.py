@@ -23,7 +23,7 @@ def park(tx: Transaction, runtime: Runtime, caller: Caller, ask: Park) -> TaskVi
         inputs.refuse_bad_schema(schema)
     task, _ = leases.held(tx, caller, ask.task_id, ask.fencing_token)
     parked = moves.parked(task, tx.now, ask.reason, caller.key_id, ask.resume_within)
-    view = tasks.view(tx, parked)
+    view = tasks.view(tx, caller, parked)
     running = jobs.running(tx, [task.serial])
     runtime.reach("park.read")
 

@@ -56,7 +56,8 @@ def search_nouns(tx: Transaction, runtime: Runtime, caller: Caller, ask: SearchN
     if not wanted:
         return Nouns(nouns=[])
     found = _found(tx, ask, wanted, every=True)
-    if len(found) < ask.limit and len(wanted) > 1:
+    if len(found) < ask.limit and len(loose := words.loosened(wanted)) > 1:
+        wanted = loose
         found = _found(tx, ask, wanted, every=False)
     if not found:
         found = _found(tx, ask, [Phrase(one.asked, True, one.pieces) for one in wanted], every=False)
@@ -126,7 +127,7 @@ def match_reflex(tx: Transaction, runtime: Runtime, caller: Caller, ask: MatchRe
     dead end: of a similar kind, with a similar brief or error.
     """
     grants.holds_store(caller)
-    query, wanted = words.folded(ask.query), words.phrases(ask.query)
+    query, wanted = words.folded(ask.query), words.loosened(words.phrases(ask.query))
     if not wanted:
         return Recalled(matches=[], warnings=[])
     exact: list[ReflexRow] = tx.all("step_for", text=query, limit=ask.limit)

@@ -16,7 +16,7 @@ def release(tx: Transaction, runtime: Runtime, caller: Caller, ask: Release) -> 
     """
     task, _ = leases.held(tx, caller, ask.task_id, ask.fencing_token)
     released = moves.released(task, tx.now, ask.delay_seconds)
-    view = tasks.view(tx, released)
+    view = tasks.view(tx, caller, released)
     running = jobs.running(tx, [task.serial])
     runtime.reach("release.read")
 

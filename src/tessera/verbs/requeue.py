@@ -18,7 +18,7 @@ def requeue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> 
     requeuing again gives its id and changes nothing.
     """
     grants.is_admin(caller)
-    dead = tasks.known(tx, ask.task_id)
+    dead = tasks.known(tx, caller, ask.task_id)
     queue = tasks.queue_of(tx, dead)
     grants.covers_task(caller, queue.name, dead.kind)
     grants.may_start(caller, dead.effect)
@@ -39,6 +39,7 @@ def requeue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef) -> 
         sha256=briefs.digest(brief.text),
         now=tx.now,
         requeued_from=dead.serial,
+        requirement=dead.requirement,
         traceparent=brief.traceparent,
     )
     runtime.reach("requeue.read")

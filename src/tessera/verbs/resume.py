@@ -19,7 +19,7 @@ from tessera.storage.port import Overdue, Transaction
 def resume(tx: Transaction, runtime: Runtime, caller: Caller, ask: Resume) -> TaskView:
     """Store the input and make the task ready. Whoever parked it may not; `park` says which park is meant."""
     document = canonical(ask.input, "input", INPUT_BYTES_MAX)
-    task = tasks.known(tx, ask.task_id)
+    task = tasks.known(tx, caller, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     grants.may_start(caller, task.effect)
     if task.state != WAITING or task.wait_reason != INPUT:
@@ -33,7 +33,7 @@ def resume(tx: Transaction, runtime: Runtime, caller: Caller, ask: Resume) -> Ta
     if schema is not None:
         inputs.refuse_unless_valid(document, schema.value)
     resumed = moves.started(task, tx.now)
-    view = tasks.view(tx, resumed)
+    view = tasks.view(tx, caller, resumed)
     runtime.reach("resume.read")
 
     answer = dict(serial=task.serial, park=task.parks, key_id=caller.key_id, now=tx.now)

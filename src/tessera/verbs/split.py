@@ -8,13 +8,13 @@ from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.limits import DESCENDANTS_UNFINISHED_MAX, NESTING_LEVELS_MAX
 from tessera.models import Child, Children, Split
-from tessera.names import EFFECT_RANK
+from tessera.names import EFFECT_RANK, LITE
 from tessera.rows import QueueRow, TaskRow
 from tessera.rules import grants, moves
 from tessera.rules.grants import Caller
 from tessera.rules.moves import NewTask
 from tessera.runtime import Runtime
-from tessera.steps import briefs, leases, tasks
+from tessera.steps import briefs, details, leases, requirements, tasks
 from tessera.storage.port import Transaction
 
 
@@ -36,9 +36,11 @@ def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Chil
     ]
     _refuse_too_many(tx, parent, len(children))
     lanes = tasks.missing_lanes(tx, {(child.queue, child.kind, child.effect) for child in children})
+    children, asked = requirements.inherited(tx, parent, children)
     runtime.reach("split.read")
 
     tasks.add_lanes(tx, lanes)
+    requirements.add(tx, asked)
     born = {child.task_id: {"parent": parent.task_id} for child in children}
     tasks.add_all(tx, children, "enqueued", caller.key_id, born)
     after = moves.split(parent, tx.now, len(children))
@@ -77,12 +79,13 @@ def _child(
 ) -> NewTask:  # fmt: skip
     """Fill in what the parent supplies, and refuse what it may not hand on."""
     effect = parent.effect if child.effect_class is None else EFFECT_RANK[child.effect_class]
-    queue = queue if child.queue is None else tasks.queue_known(tx, child.queue)
+    home, queue = queue, queue if child.queue is None else tasks.queue_known(tx, caller, child.queue)
     kind = child.kind or parent.kind
     grants.covers_task(caller, queue.name, kind)
     grants.holds_effect(caller, effect)
     if effect > parent.effect:
         raise ScopeDenied(f"children[{index}].effect_class: broader than the parent's")
+    _refuse_leaving(home, queue, kind, brief, f"children[{index}]")
     depends_on = tuple(task_ids[earlier] for earlier in dict.fromkeys(child.after))
     return NewTask(
         task_id=task_ids[index],
@@ -98,3 +101,16 @@ def _child(
         parent=parent.serial,
         depth=parent.depth + 1,
     )
+
+
+def _refuse_leaving(home: QueueRow, queue: QueueRow, kind: str, brief: str, place: str) -> None:
+    """A workspace's tasks have children of its own: in its queues, of its kind, with a brief that its agents
+    can be told; and no other task has.
+    """
+    if queue.workspace_id != home.workspace_id:
+        raise InvalidRequest(f"{place}.queue: belongs to another workspace than its parent's")
+    if home.workspace_id is None:
+        return
+    if kind != LITE:
+        raise InvalidRequest(f"{place}.kind: in a workspace every task is {LITE}")
+    details.of_brief(brief, place)

@@ -100,6 +100,8 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endi
     sizes.refuse_longer(ask.error, "error", ERROR_BYTES_MAX)
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = endings.task(ask.task_id)
+    if not tasks.in_sight(tx, caller, task):
+        raise NotFound("no such task")
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     if (first := endings.first_result(key)) is not None:
         return _replayed(task, first)

@@ -13,8 +13,8 @@ from msgspec import Struct
 from tessera import models
 from tessera.limits import BOARD_SECONDS, CHARTS_MAX, SECOND_US
 from tessera.models import Nothing
-from tessera.rules.grants import OWNER
 from tessera.service.answers import NO_STORE, Answer
+from tessera.service.keys import NOBODY
 from tessera.service.pages.charts import CHART_HEIGHT, CHART_WIDTH, bars
 from tessera.service.pages.desk import GUARD, HTML, POLICY_LIVE, Desk, Visit, refuse_fields
 from tessera.service.pages.render import page
@@ -45,7 +45,7 @@ class Board:
 
     async def sample(self) -> None:
         """Note what has been done by now; called every few seconds."""
-        counts: models.Counts = await self._desk.engine.read(self._counts, OWNER, models.AskCounts())
+        counts: models.Counts = await self._desk.engine.read(self._counts, NOBODY, models.AskCounts())
         self._note({name: queue.done for name, queue in counts.queues.items()})
 
     def _note(self, done: dict[str, int]) -> None:
@@ -71,9 +71,9 @@ class Board:
             return plain, packed
 
     async def _words(self) -> dict[str, Any]:
-        health: models.Health = await self._desk.engine.read(self._health, OWNER, Nothing())
+        health: models.Health = await self._desk.engine.read(self._health, NOBODY, Nothing())
         self._note({name: queue.done for name, queue in health.queues.items()})
-        settings: models.Queues = await self._desk.engine.read(self._queues, OWNER, Nothing())
+        settings: models.Queues = await self._desk.engine.read(self._queues, NOBODY, Nothing())
         busy = [name for name in self._sampler.busiest(CHARTS_MAX) if name in health.queues]
         return dict(
             health=health,

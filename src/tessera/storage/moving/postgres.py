@@ -14,8 +14,9 @@ import psycopg
 from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, Unavailable
 from tessera.runtime import Runtime
+from tessera.storage import catalogue
 from tessera.storage.migrate_postgres import ADVISORY_CLASS, MOVING, migrate
-from tessera.storage.moving.tables import MARK, WHOLE, Row, Table, after, tables
+from tessera.storage.moving.tables import DERIVED, MARK, WHOLE, Row, Table, after, tables
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import Dsn, connect, refusal_of
 from tessera.storage.postgres.home import Home
@@ -151,7 +152,7 @@ class PostgresTarget(_End):
                     raise InvalidRequest("the database holds a store already: name an empty database")
 
     def clear(self) -> None:
-        names = ", ".join(_kept_in(table) for table in tables() if table.name not in WHOLE)
+        names = ", ".join([*(_kept_in(table) for table in tables() if table.name not in WHOLE), *DERIVED])
         with told():
             self.connection.execute(f"truncate {names}".encode())
 
@@ -184,6 +185,11 @@ class PostgresTarget(_End):
                             "PostgreSQL does not keep: this store cannot be moved there"
                         )
                     copy.write_row(row)
+
+    def write(self, statement: str, given: Iterable[dict[str, object]]) -> None:
+        made = catalogue.load(dialect=catalogue.POSTGRES)[statement]
+        with told(), self.connection.transaction():
+            psycopg.RawCursor(self.connection).executemany(made.text, [made.bind(one) for one in given])
 
     def look(self, look: Verb, *args: Any) -> Any:
         home = Home(self._dsn, self._runtime)

@@ -15,10 +15,10 @@ import apsw
 from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, Unavailable
 from tessera.runtime import Runtime
-from tessera.storage import files, locks
+from tessera.storage import catalogue, files, locks
 from tessera.storage.clock import Clock
 from tessera.storage.migrate import APPLICATION_ID, migrate
-from tessera.storage.moving.tables import MARK, WHOLE, Row, Table, after, tables
+from tessera.storage.moving.tables import MARK, WHOLE, Row, Table, after
 from tessera.storage.port import Verb
 from tessera.storage.prepared import prepare
 from tessera.storage.readers import SqliteSnapshot
@@ -97,6 +97,9 @@ class SqliteTarget(_End):
             raise InvalidRequest(f"{path} exists: a store is moved to a new file")
         if not files.folder_of(path).is_dir():
             raise InvalidRequest(f"there is no folder {files.folder_of(path)}")
+        self._open()
+
+    def _open(self) -> None:
         in_use = "another process moves a store there{}: wait for it, or end it"
         super().__init__(self._made, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, in_use)
         for pragma in ("page_size = 4096", "journal_mode = wal", "synchronous = normal"):
@@ -106,16 +109,22 @@ class SqliteTarget(_End):
         migrate(self.connection, self._runtime)
         found = self.connection.execute("select value from meta where name = ?", (MARK,)).get
         if found != identity:
-            with self.connection:
-                self.clear()
-                self.connection.execute("insert or replace into meta values (?, ?)", (MARK, identity))
+            self._begin_anew(identity)
         return bool(found == identity)
 
     def clear(self) -> None:
+        self._begin_anew(self.connection.execute("select value from meta where name = ?", (MARK,)).get)
+
+    def _begin_anew(self, identity: str) -> None:
+        self.close()
+        for end in ("", *files.SIDECARS):
+            with suppress(FileNotFoundError):
+                os.unlink(self._made + end)
+        self._open()
+        migrate(self.connection, self._runtime)
         with self.connection:
-            for table in tables():
-                if table.name not in WHOLE:
-                    self.connection.execute(f"delete from {table.name}")
+            self.connection.execute("delete from buckets")
+            self.connection.execute("insert into meta values (?, ?)", (MARK, identity))
 
     def last(self, table: Table) -> Row | None:
         down = ", ".join(f"{column} desc" for column in table.key)
@@ -130,6 +139,11 @@ class SqliteTarget(_End):
                 kept = "where name <> ?" if table.name == "meta" else "where ?1 = ?1"
                 self.connection.execute(f"delete from {table.name} {kept}", (MARK,))
             self.connection.executemany(f"insert into {table.name} values ({places})", rows)
+
+    def write(self, statement: str, given: Iterable[dict[str, object]]) -> None:
+        made = catalogue.load()[statement]
+        with self.connection:
+            self.connection.executemany(made.text, [made.bind(one) for one in given])
 
     def look(self, look: Verb, *args: Any) -> Any:
         prepared = prepare(self.connection, self.connection.cursor(), remember=False)

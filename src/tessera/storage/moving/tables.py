@@ -15,7 +15,10 @@ from tessera.storage.port import Verb
 Row = tuple[Any, ...]
 MARK: Final = "moving"  # a row of `meta`: here is part of a store, and of which
 WHOLE: Final = frozenset({"migrations", "meta"})  # short tables, that a new store has rows in: put at once
-_DOCUMENTS: Final = frozenset({"bytes", "brief", "output", "value", "payload", "input", "input_schema"})
+DERIVED: Final = ("nouns_words", "reflexes_words", "reflexes_parts")  # made anew of the rows they are about
+_DOCUMENTS: Final = frozenset(
+    {"bytes", "brief", "output", "value", "payload", "input", "input_schema", "text", "message"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,9 @@ class Target(Protocol):
 
     def put(self, table: Table, rows: Iterable[Row]) -> None:
         """Add rows, all or none."""
+
+    def write(self, statement: str, given: Iterable[dict[str, object]]) -> None:
+        """Run a statement of the catalogue for each of some parameters, all or none."""
 
     def rows(self, table: Table, start: Row | None = None) -> Iterator[Row]:
         """A table's rows behind a key, in the key's order."""

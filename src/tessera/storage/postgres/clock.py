@@ -9,9 +9,9 @@ from tessera.runtime import Runtime
 
 
 class Clock:
-    """The instants of one process. They follow the database's clock, never falling behind what this process or
-    the store has seen. Where it was put back, or another machine took over whose clock is behind, time goes on
-    from there. (Small differences are those of two clocks, and do not add up.) Safe from any thread.
+    """The instants of one process. They follow the database's clock, never falling behind what this process
+    or the store has seen. Where it was put back, or another machine took over whose clock is behind, time
+    goes on from there. (Small differences are those of two clocks, and do not add up.) Safe from any thread.
     """
 
     def __init__(self, runtime: Runtime) -> None:

@@ -17,8 +17,8 @@ from tessera.storage.jobs import Job
 from tessera.storage.migrate_postgres import migrate
 from tessera.storage.port import Answer, News, Verb
 from tessera.storage.postgres.connection import Dsn
+from tessera.storage.postgres.crews import Crews
 from tessera.storage.postgres.home import Home
-from tessera.storage.postgres.lanes import Lanes
 from tessera.storage.postgres.listening import Listener
 from tessera.storage.postgres.readers import Readers
 
@@ -39,7 +39,7 @@ class PostgresEngine:
 
     def __init__(self, url: str, runtime: Runtime) -> None:
         self._home = _home(url, runtime)
-        self._lanes = Lanes(self._home, _answer)
+        self._crews = Crews(self._home, _answer)
         self._readers = Readers(self._home)
         self._closing = threading.Lock()
         self._refusal: str | None = None  # why no verb runs any more
@@ -49,7 +49,7 @@ class PostgresEngine:
         """Run a verb; the future holds its answer or refusal."""
         self._check()
         future: Future[Any] = Future()
-        self._lanes.add(Job(verb, args, partial(_resolve, future)))
+        self._crews.add(Job(verb, args, partial(_resolve, future)))
         return future
 
     def read(self, look: Verb, *args: Any) -> Any:
@@ -62,7 +62,7 @@ class PostgresEngine:
         with self._closing:
             if self._refusal is None:
                 self._refusal = "the store is closed"
-                self._lanes.close()
+                self._crews.close()
                 self._home.closing.set()
                 self._readers.close()
                 self._home.close()
@@ -78,7 +78,7 @@ class PostgresEngine:
         if self._refusal is None:
             self._refusal = USED_BY_PARENT
             self._closing = threading.Lock()
-            keep(self._home, self._lanes, self._readers)
+            keep(self._home, self._crews, self._readers)
 
     def _check(self) -> None:
         if self._refusal is not None:
@@ -94,7 +94,7 @@ class PostgresLoopEngine:
         self._loop = loop
         self._home = _home(url, runtime)
         self.meter = self._home.meter
-        self._lanes = Lanes(self._home, self._answer)
+        self._crews = Crews(self._home, self._answer)
         self._readers = Readers(self._home)
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
         self._listener: Listener | None = None
@@ -107,7 +107,7 @@ class PostgresLoopEngine:
         if self._refusal is not None:
             future.set_exception(Unavailable(self._refusal, definite=True))
         else:
-            self._lanes.add(Job(verb, args, partial(_resolve, future)))
+            self._crews.add(Job(verb, args, partial(_resolve, future)))
         return future
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
@@ -140,7 +140,7 @@ class PostgresLoopEngine:
         if self._refusal is not None:
             return
         self._refusal = "the store is closed"
-        self._lanes.close()
+        self._crews.close()
         self._home.closing.set()
         if self._listener is not None:
             self._listener.close()
@@ -158,7 +158,7 @@ class PostgresLoopEngine:
         """In the child, which has none of the threads: the connections stay its parent's."""
         if self._refusal is None:
             self._refusal = USED_BY_PARENT
-            keep(self._home, self._lanes, self._readers, self._listener)
+            keep(self._home, self._crews, self._readers, self._listener)
 
 
 def _answer(jobs: list[Job]) -> None:

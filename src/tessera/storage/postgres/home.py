@@ -18,6 +18,24 @@ from tessera.storage.postgres.disk import Disk
 from tessera.storage.postgres.rows import Session
 
 
+class Counted:
+    """What the engine's threads count of their work, one at a time."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._lock = threading.Lock()
+
+    def committed(self, verbs: int) -> None:
+        """So many verbs have shared a commit."""
+        with self._lock:
+            self._meter.batches.add(verbs)
+
+    def synced(self, took_us: int) -> None:
+        """So long has somebody waited for the disk."""
+        with self._lock:
+            self._meter.synced(took_us)
+
+
 class Home:
     """One store, as one process has it open."""
 
@@ -34,9 +52,10 @@ class Home:
         self.disk = Disk(self.prepared["reached"], self.prepared["reach_disk"])
         self.closing = threading.Event()
         self.meter = Meter()
+        self.counted = Counted(self.meter)
         self.watch: Callable[[News], None] | None = None
         self._spare: list[tuple[Connection, Session]] = [connect(dsn)]
-        self.node = self._spare[0][1].lane  # which of the notifications are our own
+        self.node = self._spare[0][1].name  # which of the notifications are our own
 
     @contextmanager
     def plain(self) -> Iterator[Connection]:

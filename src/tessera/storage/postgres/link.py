@@ -76,6 +76,9 @@ class Link:
         self._commands.append(self._pg.pipeline_sync)
         try:
             found = self.connection.wait(self._results(len(expected)))
+        except BaseException:  # answers may be left on their way, to be taken for those of other questions
+            self.connection.close()
+            raise
         finally:
             self._commands.clear()
         error: psycopg.Error | None = None
@@ -99,6 +102,7 @@ class Link:
     def _results(self, expected: int) -> PQGen[list[list[PGresult]]]:
         """Send the commands; what came of each, and of the synchronisation last."""
         found: list[list[PGresult]] = yield from generators.pipeline_communicate(self._pg, self._commands)
+        yield from generators.send(self._pg)  # the rest of what a full socket did not take
         while len(found) <= expected:
             found.append((yield from generators.fetch_many(self._pg)))
         return found
@@ -121,16 +125,18 @@ def _encoded(params: tuple[object, ...]) -> tuple[list[bytes | None], list[int] 
     values: list[bytes | None] = []
     formats: list[int] | None = None
     for place, param in enumerate(params):
-        if param is None or isinstance(param, bytes):
-            values.append(param)
-            if param is not None:
-                formats = formats or [0] * len(params)
-                formats[place] = 1
+        if param is None:
+            values.append(None)
+        elif isinstance(param, bytes | bytearray | memoryview):
+            values.append(bytes(param))
+            formats = formats or [0] * len(params)
+            formats[place] = 1
         elif isinstance(param, str):
             text = param.encode()
             if b"\0" in text:
                 raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
             values.append(text)
         else:
+            assert isinstance(param, int | float), f"no parameter: {type(param).__name__}"
             values.append(str(int(param) if isinstance(param, bool) else param).encode())
     return values, formats

@@ -47,6 +47,7 @@ class Listener:
                 connection, _ = connect(self._home.dsn)
                 with connection:
                     connection.execute("listen tessera")
+                    self._home.prepared["sweep_marks"].run(connection.execute, {})
                     log.info("listening")
                     self._tell(EVERYTHING)
                     while self._wait(connection):

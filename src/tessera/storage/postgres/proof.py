@@ -15,22 +15,20 @@ log = logging.getLogger("tessera.storage")
 _PAUSE_SECONDS = 0.2
 
 
-def committed(home: Home, lane: str, number: int) -> bool:
-    """Whether the lane's transaction of that number was committed, and is on disk. Each leaves its number in
-    the lane's mark, so that the mark tells, also after a restart of the database or on a standby that took
-    over; to read it waits for a transaction that has not ended yet. Raises `UnknownOutcome` if the database
-    does not say in time.
+def committed(home: Home, writer: str, number: int) -> bool:
+    """Whether a writer's transaction of that number was committed, and is on disk; if not, it never will be.
+    Each leaves its number in a mark, so that the mark tells, also after a restart of the database or on a
+    standby that took over. Raises `UnknownOutcome` if the database does not say in time.
     """
     until = home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
     while True:
         try:
             connection, _ = connect(home.dsn)
             with connection:
-                found = home.prepared["find_mark"].one(
-                    connection.execute, {"lane": lane, "at": home.clock.last}
-                )
+                mark = {"writer": writer, "number": number, "at": home.clock.last}
+                found = home.prepared["find_mark"].one(connection.execute, mark)
             if not connection.warnings:
-                return bool(found.value >= number)
+                return bool(found.value >= 0)
         except (TesseraError, psycopg.Error) as error:
             log.info("a commit's outcome is not known yet: %s", type(error).__name__)
         if home.closing.is_set() or home.runtime.elapsed_us() > until:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tessera.rows.base import Row, Scalar, Text
 
-__all__ = ["Opening", "Reached", "Scalar", "Session", "Text"]
+__all__ = ["Opening", "Reached", "Scalar", "Server", "Session", "Text"]
 
 
 class Session(Row, frozen=True):
     """A connection, as the server knows it."""
 
-    lane: str  # never the same for two connections
+    name: str  # never the same for two connections
     version: int
     commits: str  # what `synchronous_commit` is
     standby: int
@@ -21,6 +21,16 @@ class Reached(Row, frozen=True):
 
     written: int
     flushed: int
+
+
+class Server(Row, frozen=True):
+    """A server, and how busy it is."""
+
+    version: str
+    syncs: int
+    connections_max: int
+    connections: int
+    oldest_seconds: int  # of the transaction in this database that has been open longest
 
 
 class Opening(Row, frozen=True):

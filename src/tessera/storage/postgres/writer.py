@@ -71,7 +71,7 @@ class Writer:
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
-        self._lane = ""
+        self._name = ""
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
         self._memory: dict[str, dict[tuple[object, ...], Any]] = {}
@@ -99,6 +99,7 @@ class Writer:
             if isinstance(error, psycopg.Error):
                 raise conflict_of(error) from error
             raise
+        self.home.counted.committed(len(jobs))
         after, self.after = self.after, []
         for call in after:
             call()
@@ -109,7 +110,7 @@ class Writer:
         if link is not None:
             try:
                 if self._number and not link.connection.closed:
-                    link.run(self.prepared("remove_mark"), (self._lane,))
+                    link.run(self.prepared("remove_marks"), (self._name,))
             except psycopg.Error:
                 log.debug("a mark was left behind", exc_info=True)
             link.connection.close()
@@ -228,7 +229,7 @@ class Writer:
         if self.link is None:
             connection, session = self.home.connect()
             self.link = Link(connection)
-            self._lane, self._number, self._generation = session.lane, 0, -1
+            self._name, self._number, self._generation = session.name, 0, -1
         self.ask(self.prepared("begin"))
         named = Named(jobs)
         locking = []
@@ -351,7 +352,7 @@ class Writer:
         if not self.events:
             self._ask("keep_instant", at=self.now)
         self._number += 1
-        self._ask("leave_mark", lane=self._lane, number=self._number, at=self.now)
+        self._ask("leave_mark", writer=self._name, number=self._number, at=self.now)
         if self._writes:
             self.flush()
         for write in self._writes:
@@ -368,12 +369,14 @@ class Writer:
             if looked is not None:
                 self.flush()
             if looked is None or not disk.is_safe(looked):
+                since = self.runtime.elapsed_us()
                 disk.reach(self.link)
+                self.home.counted.synced(self.runtime.elapsed_us() - since)
         except psycopg.Error as error:
             if not (wrote and is_lost(self.link.connection, error)):
                 raise
             self._drop()
-            if not committed(self.home, self._lane, self._number):
+            if not committed(self.home, self._name, self._number):
                 raise LostRace("commit") from error
 
     def _undo(self) -> bool:

@@ -1,12 +1,12 @@
 -- name: queue_named
 -- row: QueueRow
--- remembered until: define_queue
+-- remembered until: define_queue, assign_queue
 -- One queue's settings.
 select * from queues where name = :name;
 
 -- name: queue_numbered
 -- row: QueueRow
--- remembered until: define_queue
+-- remembered until: define_queue, assign_queue
 -- One queue's settings, by the number that tasks carry.
 select * from queues where queue = :queue;
 

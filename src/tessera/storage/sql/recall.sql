@@ -9,6 +9,7 @@
 --     The text that was indexed has scripts without spaces cut into words already: the simplest parser will do, without
 --     stop words or stems, folding case and accents.
 --   find_*_by_parts takes `:parts`, a JSON array of folded runs of three characters, any of which will do.
+--   What is cast to a blob here (record_bytes, record_slice, brief_beginning) is UTF-8; damaged, it must not fail to be read.
 --   nouns_unindexed, in verify_blobs.sql, tells which nouns those words are missing of.
 --   index_* and index_*_parts are run after the row of `nouns` was written and must change one row: with a generated
 --     column over `nouns.title` and `nouns.text` they may touch the row instead. :title and :text there are cut as told

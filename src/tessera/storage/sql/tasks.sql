@@ -22,7 +22,7 @@ from json_each(:task_ids) j cross join tasks t on t.task_id = j.value
 -- name: tasks_named
 -- row: NamedTask
 -- Several tasks by id: a JSON array in, whatever exists out.
-select t.serial, t.task_id, t.queue, t.state, q.name as queue_name
+select t.serial, t.task_id, t.queue, t.state, q.name as queue_name, q.workspace_id
 from json_each(:task_ids) j cross join tasks t on t.task_id = j.value cross join queues q on q.queue = t.queue;
 
 -- name: tasks_page
@@ -59,10 +59,10 @@ select sha256 as value from briefs where serial = :serial;
 -- name: insert_task
 -- A new task, ready or waiting. Its tokens begin above the store's epoch, where every one before a restore lies.
 insert into tasks (task_id, queue, lane, state, priority, created_at, updated_at, due, not_before, parent, depth,
-                   dependencies, pending_deps, wait_reason, requeued_from, fencing_token)
+                   dependencies, pending_deps, wait_reason, requeued_from, requirement, fencing_token)
 values (:task_id, :queue, (select lane from lanes where queue = :queue and kind = :kind and effect = :effect),
         :state, :priority, :now, :now, :due, :not_before, :parent, :depth, :dependencies, :pending_deps,
-        :wait_reason, :requeued_from, coalesce((select value from meta where name = 'epoch'), 0));
+        :wait_reason, :requeued_from, :requirement, coalesce((select value from meta where name = 'epoch'), 0));
 
 -- name: insert_brief
 -- Its brief, kept apart from the hot row.

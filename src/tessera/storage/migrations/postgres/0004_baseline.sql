@@ -29,8 +29,8 @@ create table queues (
   paused bigint not null
 );
 
--- A queue's counts are the sums of its slots: each connection adds to a slot of its own, so that no two transactions
--- wait for one row.
+-- A queue's counts are the sums of its slots: each transaction adds to one of them, drawn by lot, so that
+-- hardly ever two wait for one row, and no row has many versions.
 create table count_slots (
   queue bigint not null,
   slot integer not null,
@@ -296,10 +296,11 @@ insert into generation values (0);
 
 -- What each connection that runs verbs has committed last, for when the answer of its commit gets lost.
 create table marks (
-  lane text collate "C" primary key,
+  writer text collate "C" not null,
   number bigint not null,
-  at bigint not null
-) with (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  at bigint not null,
+  primary key (writer, number)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 insert into buckets (name, description) values
   ('nouns', 'What there is: facts, documents, summaries'),

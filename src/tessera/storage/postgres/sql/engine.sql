@@ -1,7 +1,7 @@
 -- name: session
 -- row: Session
 -- Who this connection is for the server, and what a store must know of it.
-select pg_backend_pid() || ':' || (extract(epoch from backend_start) * 1000000)::bigint as lane,
+select pg_backend_pid() || ':' || (extract(epoch from backend_start) * 1000000)::bigint as name,
   current_setting('server_version_num')::bigint as version, current_setting('synchronous_commit') as commits,
   pg_is_in_recovery()::int::bigint as standby
 from pg_stat_activity where pid = pg_backend_pid();
@@ -64,10 +64,11 @@ update generation set generation = generation + 1;
 
 -- name: leave_mark
 -- row: Text
--- Proof that the transaction was committed, if its answer gets lost. A commit, unlike a statement, has no time limit,
--- and it does not wait for the disk: what follows it does (see `reach_disk`), when nobody's turn is held up by that.
-insert into marks (lane, number, at) values (:lane, :number, :at)
-on conflict (lane) do update set number = excluded.number, at = excluded.at
+-- Proof that the transaction was committed, if its answer gets lost, in place of the one before. A commit, unlike a
+-- statement, has no time limit, and it does not wait for the disk: what follows it does (see `reach_disk`), when
+-- nobody's turn is held up by that.
+with gone as (delete from marks where writer = :writer and number = :number - 1)
+insert into marks (writer, number, at) values (:writer, :number, :at)
 returning set_config('statement_timeout', '0', true) || set_config('synchronous_commit', 'off', true) as value;
 
 -- name: reach_disk
@@ -85,18 +86,18 @@ select (pg_current_wal_insert_lsn() - '0/0')::bigint as written,
 
 -- name: find_mark
 -- row: Scalar
--- The last number that a lane has committed. Waits for a transaction of the lane that has not ended; and since it
--- writes, what it has found is on disk when it is answered.
-insert into marks (lane, number, at) values (:lane, 0, :at)
-on conflict (lane) do update set at = excluded.at returning number as value;
+-- When a writer has left its mark; less than zero if it has not. It never will then, for a mark now stands in its place.
+-- Waits for a transaction of the writer that has not ended.
+insert into marks (writer, number, at) values (:writer, :number, - :at) on conflict (writer, number) do update set at = marks.at
+returning at as value;
 
--- name: remove_mark
--- A lane that is closed in order leaves nothing behind.
-delete from marks where lane = :lane;
+-- name: remove_marks
+-- a writer that is closed in order leaves nothing behind.
+delete from marks where writer = :writer;
 
 -- name: sweep_marks
 -- Nor, after a day, does one that was not.
-delete from marks where at < :before;
+delete from marks where abs(at) < (extract(epoch from clock_timestamp()) * 1000000)::bigint - 86400000000;
 
 -- name: lock_log
 -- row: Text
@@ -144,3 +145,12 @@ rollback;
 -- name: begin_snapshot
 -- From here on one state of the store, and nothing to write.
 begin isolation level repeatable read, read only;
+
+-- name: server
+-- row: Server
+-- What a diagnosis wants to know of a server, and of who else is on it.
+select current_setting('server_version') as version, (current_setting('fsync') = 'on')::int::bigint as syncs,
+  current_setting('max_connections')::bigint as connections_max,
+  (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+  (select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid()) as oldest_seconds;

@@ -23,16 +23,16 @@ select 1 / (count(*) = json_array_length(:rows::json))::int as all_of_them from 
 -- New tasks, ready or waiting, numbered in the order given. Their tokens begin above the store's epoch.
 with changed as (
   insert into tasks (task_id, queue, lane, state, priority, created_at, updated_at, due, not_before, parent, depth,
-                     dependencies, pending_deps, wait_reason, requeued_from, fencing_token)
+                     dependencies, pending_deps, wait_reason, requeued_from, requirement, fencing_token)
   select v.task_id, v.queue, l.lane, v.state, v.priority, v.now, v.now, v.due, v.not_before, v.parent, v.depth,
-    v.dependencies, v.pending_deps, v.wait_reason, v.requeued_from,
+    v.dependencies, v.pending_deps, v.wait_reason, v.requeued_from, v.requirement,
     coalesce((select value from meta where name = 'epoch'), 0)
   from rows from (json_to_recordset(:rows::json) as (
     task_id text, queue bigint, kind text, effect smallint, state smallint, priority integer, now bigint, due bigint,
     not_before bigint, parent bigint, depth bigint, dependencies bigint, pending_deps bigint, wait_reason smallint,
-    requeued_from bigint)) with ordinality v (
+    requeued_from bigint, requirement bigint)) with ordinality v (
     task_id, queue, kind, effect, state, priority, now, due, not_before, parent, depth, dependencies, pending_deps,
-    wait_reason, requeued_from, place)
+    wait_reason, requeued_from, requirement, place)
     join lanes l on l.queue = v.queue and l.kind = v.kind collate "C" and l.effect = v.effect
   order by v.place
   returning 1)

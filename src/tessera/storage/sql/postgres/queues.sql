@@ -17,9 +17,9 @@ where queues.queue = excluded.queue;
 insert into count_slots (queue, slot) values (:queue, 0);
 
 -- name: change_counts
--- Add what one transaction changed, to the slot of its connection.
+-- Add what one transaction changed, to a slot drawn by lot.
 insert into count_slots (queue, slot, ready, leased, waiting, done, dead, cancelled)
-values (:queue, pg_backend_pid() % 64, :ready, :leased, :waiting, :done, :dead, :cancelled)
+values (:queue, floor(random() * 64)::integer, :ready, :leased, :waiting, :done, :dead, :cancelled)
 on conflict (queue, slot) do update set
   ready = count_slots.ready + excluded.ready, leased = count_slots.leased + excluded.leased,
   waiting = count_slots.waiting + excluded.waiting, done = count_slots.done + excluded.done,

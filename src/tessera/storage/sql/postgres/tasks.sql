@@ -8,7 +8,7 @@ from json_array_elements_text(cast(:task_ids as json)) j (value) join tasks t on
 -- name: tasks_named
 -- row: NamedTask
 -- Several tasks by id: a JSON array in, whatever exists out.
-select t.serial, t.task_id, t.queue, t.state, q.name as queue_name
+select t.serial, t.task_id, t.queue, t.state, q.name as queue_name, q.workspace_id
 from json_array_elements_text(cast(:task_ids as json)) j (value) join tasks t on t.task_id = j.value
   join queues q on q.queue = t.queue;
 

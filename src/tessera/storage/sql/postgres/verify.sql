@@ -68,6 +68,12 @@ from (
   union all
   select 'feed_items row ' || i.feed || ' ' || i.cursor, 'feeds' from feed_items i
   where not exists (select 1 from feeds f where f.feed = i.feed)
+  union all
+  select 'topic_messages row ' || m.topic || ' ' || m.sequence_number, 'topics' from topic_messages m
+  where not exists (select 1 from topics t where t.topic = m.topic)
+  union all
+  select 'reflexes row ' || x.noun, 'nouns' from reflexes x
+  where not exists (select 1 from nouns n where n.noun = x.noun)
 ) r;
 
 -- name: briefs_page

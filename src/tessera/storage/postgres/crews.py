@@ -1,7 +1,7 @@
-"""Threads that run verbs, in lanes, on connections of the lane's own: what the holder of a lease does never
-stands behind claims, nor claims behind the rest. Verbs that wait in a lane share its next transaction, and the
-more they are, the less each costs. So a second thread begins beside the first only when that pays: when verbs
-have waited for a while, because the database or its disk is slow, or when they have become many.
+"""Threads that run verbs, in crews, on connections of the crew's own: what the holder of a lease does never
+stands behind claims, nor claims behind the rest. Verbs that wait for a crew share its next transaction, and
+the more they are, the less each costs. So a second thread begins beside the first only when that pays: when
+verbs have waited for a while, because the database or its disk is slow, or when they have become many.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import (
-    LANE_THREADS_MAX,
-    LANE_VERBS_MANY,
-    LANE_VERBS_MAX,
+    CREW_THREADS_MAX,
+    CREW_VERBS_MANY,
+    CREW_VERBS_MAX,
     LATE_SECONDS,
     LOST_RACES_MAX,
     PATIENCE_SECONDS_MAX,
@@ -34,27 +34,27 @@ Answered = Callable[[list[Job]], None]
 _PAUSE_SECONDS = 0.1  # before a lost connection is made anew
 
 
-class Lanes:
-    """Every lane of one engine."""
+class Crews:
+    """Every crew of one engine."""
 
     def __init__(self, home: Home, answered: Answered) -> None:
-        self._holding = Lane(home, "holding", answered)
-        self._claiming = Lane(home, "claiming", answered)
-        self._other = Lane(home, "other", answered)
+        self._holding = Crew(home, "holding", answered)
+        self._claiming = Crew(home, "claiming", answered)
+        self._other = Crew(home, "other", answered)
 
     def add(self, job: Job) -> None:
-        """Let a verb stand in its lane."""
+        """Let a verb stand in its crew."""
         name = name_of(job)
-        lane = self._holding if name in HOLDING else self._claiming if name in CLAIMING else self._other
-        lane.add(job)
+        crew = self._holding if name in HOLDING else self._claiming if name in CLAIMING else self._other
+        crew.add(job)
 
     def close(self) -> None:
         """Run and answer what was asked before, then let go of all connections."""
-        for lane in (self._holding, self._claiming, self._other):
-            lane.close()
+        for crew in (self._holding, self._claiming, self._other):
+            crew.close()
 
 
-class Lane:
+class Crew:
     """A line of verbs, and the threads that run them."""
 
     def __init__(self, home: Home, name: str, answered: Answered) -> None:
@@ -78,11 +78,11 @@ class Lane:
                 raise Unavailable("the store is closed", definite=True)
             self._line.append(job)
             if self._stands_by:
-                if len(self._line) == LANE_VERBS_MANY:
+                if len(self._line) == CREW_VERBS_MANY:
                     self._many.notify()
             elif self._idle:
                 self._changed.notify()
-            elif len(self._threads) < LANE_THREADS_MAX:
+            elif len(self._threads) < CREW_THREADS_MAX:
                 name = f"tessera-{self._name}-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
                 self._threads[-1].start()
@@ -105,6 +105,7 @@ class Lane:
                 finally:
                     with self._changed:
                         self._working -= 1
+                        self._home.meter.batches.add(len(jobs))
                 self._answered(jobs)
         finally:
             runner.close()
@@ -121,7 +122,7 @@ class Lane:
                     self._idle -= 1
             self._working += 1
             self._turn += 1
-            return [self._line.popleft() for _ in range(min(len(self._line), LANE_VERBS_MAX))]
+            return [self._line.popleft() for _ in range(min(len(self._line), CREW_VERBS_MAX))]
 
     def _is_late(self) -> bool:
         """Stand by beside the threads that work: whether they leave verbs waiting, or many have come."""
@@ -132,7 +133,7 @@ class Lane:
         in_time = self._many.wait(LATE_SECONDS)
         self._stands_by = False
         late = not in_time and turn == self._turn
-        return bool(self._line) and (late or len(self._line) >= LANE_VERBS_MANY or self._working == 0)
+        return bool(self._line) and (late or len(self._line) >= CREW_VERBS_MANY or self._working == 0)
 
 
 class Runner:
@@ -193,8 +194,6 @@ class Runner:
                 return
             except Exception as error:
                 job.outcome = refusal_of(error)
-                log.log(
-                    logging.WARNING if isinstance(job.outcome, Unavailable) else logging.ERROR,
-                    "verb %s failed", name_of(job), exc_info=error,
-                )  # fmt: skip
+                level = logging.ERROR if type(job.outcome) is TesseraError else logging.WARNING
+                log.log(level, "verb %s failed", name_of(job), exc_info=error)
                 return

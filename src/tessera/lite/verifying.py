@@ -1,0 +1,114 @@
+"""verify_topics: every topic from its first row on: its hashes, its winners, and the store's claims."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tessera.acts.act import Act, Look, Work
+from tessera.canonical import json_text
+from tessera.errors import NotFound
+from tessera.limits import INTEGER_MAX, PAGE_MAX
+from tessera.lite.checking import TopicCheck
+from tessera.lite.log import OrderedLog
+from tessera.models import TopicsVerified, TopicVerified
+from tessera.rows import PlacedClaim, RoleTopic
+from tessera.rules import grants
+from tessera.rules.grants import Caller
+from tessera.runtime import Runtime
+from tessera.storage.port import Transaction
+from tessera.verbs.keys import Guarded
+
+PENDING: Final = "pending"
+
+
+class Placed(Struct, frozen=True):
+    """Which claims to compare: those whose messages stand in a topic after one number and up to another."""
+
+    topic_id: str
+    after: int
+    through: int
+
+
+def verify_topics(topic_id: str | None, log: OrderedLog) -> Act[TopicsVerified]:
+    """Read every role's topic, or one, from its first row: recompute its running hashes and the winners of
+    its contests, and compare each claim of the store. Refuses a topic that is no role's with `not_found`.
+    """
+    topics: list[RoleTopic] = yield Look(_TOPICS, topic_id)
+    if topic_id is not None and not topics:
+        raise NotFound("no role's claims go to this topic")
+    found = []
+    for topic in topics:
+        accounts = msgspec.json.decode(topic.accounts, type=list[str])
+        found.append((yield from _verified(topic, accounts or [(yield from log.payer())], log)))
+    return TopicsVerified(ok=not any(one.finding for one in found), topics=found)
+
+
+def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog) -> Act[TopicVerified]:
+    check, compared, unseen, finding = TopicCheck(topic.topic_id, trusted), 0, 0, None
+    while finding is None:
+        after = check.chain.sequence_number
+        page = yield from log.read(topic.topic_id, after, PAGE_MAX)
+        if not page:
+            beyond: list[PlacedClaim] = yield Look(_PLACED, Placed(topic.topic_id, after, INTEGER_MAX))
+            if (yield from log.read(topic.topic_id, after, 1)):
+                continue  # the topic has grown since
+            unseen, finding = _beyond(beyond)
+            break
+        finding = yield Work(partial(check.rows, page))
+        if finding is None:
+            through = check.chain.sequence_number
+            claims: list[PlacedClaim] = yield Look(_PLACED, Placed(topic.topic_id, after, through))
+            finding = yield Work(partial(check.claims, claims))
+            compared += len(claims)
+        if finding is None:
+            known: set[str] = yield Look(_KNOWN, check.contested)
+            finding = check.unknown(known)
+    return TopicVerified(
+        topic_id=topic.topic_id,
+        role_id=topic.role_id,
+        workspace_id=topic.workspace_id,
+        rows=check.chain.sequence_number,
+        contests=len(check.winners.found),
+        claims=compared,
+        unseen=unseen,
+        finding=finding,
+    )
+
+
+def _beyond(claims: list[PlacedClaim]) -> tuple[int, str | None]:
+    """How many claims name rows that are still to come, or what is wrong with one that names a row that was
+    there.
+    """
+    for claim in claims:
+        if claim.proof_status != PENDING:
+            return 0, f"claim {claim.claim_id}: row {claim.sequence_number} is missing"
+    return len(claims), None
+
+
+def topics_to_verify(tx: Transaction, runtime: Runtime, caller: Caller, ask: str | None) -> list[RoleTopic]:
+    """The topics of all roles, or one of them."""
+    grants.is_admin(caller)
+    return tx.all("topics_of_roles", topic_id=ask)
+
+
+def claims_placed(tx: Transaction, runtime: Runtime, caller: Caller, ask: Placed) -> list[PlacedClaim]:
+    """The claims whose messages stand in some rows, with all that the messages are made of."""
+    grants.is_admin(caller)
+    return tx.all(
+        "claims_placed", topic_id=ask.topic_id, after=ask.after, through=ask.through, limit=PAGE_MAX + 1
+    )
+
+
+def claims_known(tx: Transaction, runtime: Runtime, caller: Caller, ask: list[str]) -> set[str]:
+    """Those of some claim ids that the store has."""
+    grants.is_admin(caller)
+    return {row.value for row in tx.all("claims_known", claim_ids=json_text(ask))}
+
+
+_TOPICS = Guarded(topics_to_verify, None)
+_PLACED = Guarded(claims_placed, None)
+_KNOWN = Guarded(claims_known, None)

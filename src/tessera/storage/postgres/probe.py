@@ -1,0 +1,51 @@
+"""Facts about a database that need no store that opens: for a diagnosis. Nothing is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tessera.errors import TesseraError
+from tessera.runtime import Runtime
+from tessera.storage.migrate_postgres import migrations, version_of
+from tessera.storage.port import Verb
+from tessera.storage.postgres.connection import Dsn
+from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.readers import Readers
+from tessera.storage.postgres.rows import Server
+
+
+class Facts(Struct, frozen=True):
+    """What was found. None: not looked at, because something before it stands in the way."""
+
+    shown: str  # where the database is, without a password
+    refusal: str | None = None  # why it cannot be used
+    server: Server | None = None
+    schema: int | None = None  # None in a database that holds nothing
+    schema_known: int = 0
+    times: Any = None  # what looks at a store of this version have answered
+    nouns: Any = ()
+
+
+def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
+    """The facts about a database; of a store of this version also what two looks say."""
+    dsn, known = Dsn(url), migrations()[-1][0]
+    facts: dict[str, Any] = {"shown": dsn.shown, "schema_known": known}
+    try:
+        home = Home(dsn, runtime)
+    except TesseraError as refusal:
+        return Facts(refusal=refusal.detail, **facts)
+    readers = Readers(home)
+    try:
+        with home.plain() as connection:
+            facts["server"] = home.prepared["server"].one(connection.execute, {})
+            facts["schema"] = version_of(connection)
+        if facts["schema"] == known:
+            facts |= {"times": readers.read(times), "nouns": readers.read(nouns)}
+    except TesseraError as refusal:
+        facts["refusal"] = refusal.detail
+    finally:
+        readers.close()
+        home.close()
+    return Facts(**facts)
