@@ -10,6 +10,7 @@ import pytest
 from crash import points
 
 import tessera
+from tessera import transfer
 from tessera.errors import InvalidRequest, StaleLease, Unavailable
 from tessera.storage.moving.tables import tables
 from upkeep.conftest import Town
@@ -132,13 +133,18 @@ def test_another_stores_part_is_thrown_away(here: Town, dsn: str, tmp_path: Path
     assert back(dsn, here.folder) == contents(other)
 
 
-def test_large_documents_go_over_in_pages(here: Town, dsn: str) -> None:
-    """Blobs and briefs of many MiB are moved a few at a time, in both directions, and stay what they were."""
-    blob = os.urandom(9 << 20)
+def test_large_documents_go_over_in_pages(
+    here: Town, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Blobs and briefs that are more than a page are moved a few at a time, in both directions, and stay what
+    they were.
+    """
+    monkeypatch.setattr(transfer, "MOVE_BYTES_PAGE", 1 << 20)
+    blob = os.urandom(3 << 20)
     with here.open() as store:
         sha256 = store.put_blob(blob)
-        for number in range(14):
-            store.enqueue(queue="q", kind="k", brief={"text": f"{number:x}" * 900_000})
+        for number in range(6):
+            store.enqueue(queue="q", kind="k", brief={"text": f"{number}" * 400_000})
     steps: list[str] = []
     tessera.migrate_store(here.path, dsn, tell=lambda what, done, of: steps.append(what))
 
