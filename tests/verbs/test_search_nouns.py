@@ -190,6 +190,19 @@ def test_large_records(bench: Bench) -> None:
     assert (refs(bench.store, "early"), refs(bench.store, "late")) == (["s/k"], [])
 
 
+def test_large_batches(bench: Bench) -> None:
+    """Of many long records in one call the beginnings are found, so that no call takes long for all."""
+    writes = [
+        {"store": "s", "key": f"k-{n}", "value": {"a": f"early{n} " + "x " * 3_000, "b": "late"}}
+        for n in range(100)
+    ]
+    bench.store.put_records(writes)
+    assert refs(bench.store, "early77") == ["s/k-77"]
+    assert refs(bench.store, "late") == []
+    bench.store.put_records([{**one, "expected_version": 1} for one in writes[:8]])
+    assert len(refs(bench.store, "late")) == 8
+
+
 def test_damage_on_disk(bench: Bench) -> None:
     """A value and a blob that were damaged behind the store's back are still found, and nothing fails."""
     bench.store.put_record("s", "k", {"word": "sound"})
