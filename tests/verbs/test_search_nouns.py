@@ -122,12 +122,8 @@ def test_where_to_look(bench: Bench) -> None:
 
 def test_all_words_before_any_before_beginnings(bench: Bench) -> None:
     """What has all words comes alone if it fills the answer, else first; beginnings come last."""
-    for key, value in {
-        "both": "red apple",
-        "one": "red brick",
-        "other": "an apple",
-        "long": "redaction",
-    }.items():
+    said = {"both": "red apple", "one": "red brick", "other": "an apple", "long": "redaction"}
+    for key, value in said.items():
         bench.store.put_record("s", key, value)
     assert refs(bench.store, "red apple", limit=1) == ["s/both"]
     found = bench.store.search_nouns("red apple")
