@@ -96,7 +96,7 @@ def writing(store: tessera.Tessera) -> None:
     text = " ".join(f"word{place * 7919 % 5_003}" for place in range(40))
     for place in range(2 * PUTS):
         indexed = place % 2 == 0
-        recall.keep_record = keep if indexed else lambda tx, row, brief="": None
+        recall.keep_record = keep if indexed else lambda tx, row, brief="", together=1: None
         times[indexed].append(
             timed(
                 lambda: store.put_record("notes", f"note-{next(numbers)}", {"title": "A note", "text": text})

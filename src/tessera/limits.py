@@ -55,6 +55,7 @@ SCENT_TOKENS_MAX: Final = 150  # title and summary together
 SCENT_TOKEN_BYTES: Final = 4
 TITLE_BYTES_MAX: Final = 120
 NOUN_TEXT_BYTES_MAX: Final = 32 << 10  # of a noun's text, from its beginning, that can be found: a few ms
+BATCH_TEXT_BYTES_MAX: Final = 256 << 10  # the same of all the nouns that one call writes, shared among them
 TRIGGER_CHARS_MAX: Final = 1_000  # of what queries are compared with
 ALIKE_MAX: Final = 64  # candidates from the index that are compared with a query
 PARTS_PER_QUERY_MAX: Final = 48  # of misspelt words

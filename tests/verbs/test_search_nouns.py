@@ -122,12 +122,8 @@ def test_where_to_look(bench: Bench) -> None:
 
 def test_all_words_before_any_before_beginnings(bench: Bench) -> None:
     """What has all words comes alone if it fills the answer, else first; beginnings come last."""
-    for key, value in {
-        "both": "red apple",
-        "one": "red brick",
-        "other": "an apple",
-        "long": "redaction",
-    }.items():
+    said = {"both": "red apple", "one": "red brick", "other": "an apple", "long": "redaction"}
+    for key, value in said.items():
         bench.store.put_record("s", key, value)
     assert refs(bench.store, "red apple", limit=1) == ["s/both"]
     found = bench.store.search_nouns("red apple")
@@ -188,6 +184,19 @@ def test_large_records(bench: Bench) -> None:
     """What stands in the first 32 KiB of a text is found; the rest is not, and costs nothing."""
     bench.store.put_record("s", "k", {"a": "early " + "x " * NOUN_TEXT_BYTES_MAX, "b": "late"})
     assert (refs(bench.store, "early"), refs(bench.store, "late")) == (["s/k"], [])
+
+
+def test_large_batches(bench: Bench) -> None:
+    """Of many long records in one call the beginnings are found, so that no call takes long for all."""
+    writes = [
+        {"store": "s", "key": f"k-{n}", "value": {"a": f"early{n} " + "x " * 3_000, "b": "late"}}
+        for n in range(100)
+    ]
+    bench.store.put_records(writes)
+    assert refs(bench.store, "early77") == ["s/k-77"]
+    assert refs(bench.store, "late") == []
+    bench.store.put_records([{**one, "expected_version": 1} for one in writes[:8]])
+    assert len(refs(bench.store, "late")) == 8
 
 
 def test_damage_on_disk(bench: Bench) -> None:

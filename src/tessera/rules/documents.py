@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from tessera.limits import NOUN_TEXT_BYTES_MAX, TITLE_BYTES_MAX
+from tessera.limits import BATCH_TEXT_BYTES_MAX, NOUN_TEXT_BYTES_MAX, TITLE_BYTES_MAX
 
 _TITLES: Final = ("title", "name", "subject", "headline", "trigger", "question", "summary", "description")
 _DAMAGED_MAX: Final = 20  # one broken character in so many, and the bytes are no text
@@ -33,7 +33,7 @@ class Told(Struct, frozen=True):
     text: str
 
 
-def of_value(value: Any, key: str) -> Told:
+def of_value(value: Any, key: str, bytes_max: int = NOUN_TEXT_BYTES_MAX) -> Told:
     """What a JSON value says: one line for each name and what stands under it, in order."""
     title = ""
     if isinstance(value, dict):
@@ -43,8 +43,8 @@ def of_value(value: Any, key: str) -> Told:
             name = next(name for name in _TITLES if value.get(name) == title)
             value = {other: said for other, said in value.items() if other != name}
     elif isinstance(value, str):
-        return _of_text(value, key)
-    return _told(title, _lines_of(value), key)
+        return _of_text(value, key, bytes_max)
+    return _told(title, _lines_of(value), key, bytes_max)
 
 
 def of_bytes(beginning: bytes, whole: bool, content_type: str, key: str) -> Told:
@@ -89,11 +89,11 @@ def _decoded(data: bytes, whole: bool) -> str:
     return "" if text.count("\ufffd") * _DAMAGED_MAX > len(text) else text
 
 
-def _of_text(text: str, key: str) -> Told:
+def _of_text(text: str, key: str, bytes_max: int = NOUN_TEXT_BYTES_MAX) -> Told:
     lines = [said for raw in text.splitlines() if (said := line(raw)) and not _RULE.match(said)]
     title = lines[0] if lines else ""
     fits = len(title.encode()) <= TITLE_BYTES_MAX
-    return _told(title, lines[1:] if fits else lines, key)
+    return _told(title, lines[1:] if fits else lines, key, bytes_max)
 
 
 def _of_markdown(text: str, key: str) -> Told:
@@ -131,15 +131,19 @@ def _lines_of(value: Any) -> Iterator[str]:
             yield f"{name}: {word}" if name else word
 
 
-def _told(title: str, lines: Iterable[str], key: str) -> Told:
+def share_of(nouns: int) -> int:
+    """How much of the text of each of so many nouns is kept, in bytes, when one call writes them."""
+    return min(NOUN_TEXT_BYTES_MAX, BATCH_TEXT_BYTES_MAX // nouns)
+
+
+def _told(title: str, lines: Iterable[str], key: str, bytes_max: int = NOUN_TEXT_BYTES_MAX) -> Told:
     """As much of it as is kept."""
-    kept, room = [], NOUN_TEXT_BYTES_MAX
+    kept, room = [], bytes_max
     for raw in lines:
-        said = line(raw if len(raw) <= NOUN_TEXT_BYTES_MAX else raw[:NOUN_TEXT_BYTES_MAX])
-        said = cut(said, room)
+        said = cut(line(raw[:room]), room)
         if said:
             kept.append(said)
             room -= len(said.encode()) + 1
         if room <= 0:
             break
-    return Told(cut(line(title[:NOUN_TEXT_BYTES_MAX]), TITLE_BYTES_MAX) or key, "\n".join(kept))
+    return Told(cut(line(title[: 4 * TITLE_BYTES_MAX]), TITLE_BYTES_MAX) or key, "\n".join(kept))

@@ -30,9 +30,12 @@ IN_STORE, IN_BUCKET = 0, 1
 STEP, DEAD_END = 0, 1
 
 
-def keep_record(tx: Transaction, row: RecordRow, brief: str = "") -> None:
-    """Let the index have a record's latest version; `brief` is what a tombstone's task was asked to do."""
-    _keep_value(tx, row.store, row.key, row.version, row.value.encode(), brief)
+def keep_record(tx: Transaction, row: RecordRow, brief: str = "", together: int = 1) -> None:
+    """Let the index have a record's latest version, one of so many that are written together; `brief` is what
+    a tombstone's task was asked to do.
+    """
+    share = documents.share_of(together)
+    _keep_value(tx, row.store, row.key, row.version, row.value.encode(), brief, share)
 
 
 def keep_object(tx: Transaction, bucket: str, row: ObjectRow, beginning: bytes) -> None:
@@ -111,10 +114,13 @@ def _beginning(tx: Transaction, upload: str | None) -> bytes:
     return b"" if row is None else row.bytes
 
 
-def _keep_value(tx: Transaction, store: str, key: str, version: int, document: bytes, brief: str) -> None:
+def _keep_value(
+    tx: Transaction, store: str, key: str, version: int, document: bytes, brief: str,
+    bytes_max: int = NOUN_TEXT_BYTES_MAX,
+) -> None:  # fmt: skip
     try:
         value = msgspec.json.decode(document)
-        told = documents.of_value(value, key)
+        told = documents.of_value(value, key, bytes_max)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # damaged since it was written
         value, told = None, documents.of_bytes(document, True, "text/plain", key)
     sha256 = hashlib.sha256(document).hexdigest()

@@ -30,11 +30,12 @@ def refuse_reserved(store: str) -> None:
         raise Forbidden(f"the store {store} is written by Tessera alone: choose another name")
 
 
-def write(tx: Transaction, versions: Sequence[RecordRow], heads: Heads) -> None:
-    """Add versions in order, and let the heads name the last of each record."""
-    tx.save_all("insert_record", versions)
-    for row in {(row.store, row.key): row for row in versions}.values():  # of each the last
-        recall.keep_record(tx, row)
+def write(tx: Transaction, calls: Sequence[Sequence[RecordRow]], heads: Heads) -> None:
+    """Add the versions of some calls in order, and let the heads name the last of each record."""
+    tx.save_all("insert_record", [row for rows in calls for row in rows])
+    lasts = {(row.store, row.key): (row, len(rows)) for rows in calls for row in rows}
+    for row, together in lasts.values():
+        recall.keep_record(tx, row, together=together)
     for (store, key), version in heads.now.items():
         read = heads.read.get((store, key))
         if read is None:

@@ -42,7 +42,7 @@ def puts(
     """
     heads = Heads(tx, [(one.store, one.key) for _, ask in asks for one in _writes(ask)])
     decided = [refusal_or(_decide, tx, caller, ask, heads) for caller, ask in asks]
-    written = [row for rows in decided if isinstance(rows, list) for row in rows]
+    written = [rows for rows in decided if isinstance(rows, list)]
     runtime.reach("put_record.read")
 
     if written:
