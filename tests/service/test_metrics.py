@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from lite.workshop import furnish
 from prometheus_client.parser import text_string_to_metric_families
 from service.running import Running, serving
 
@@ -87,6 +88,18 @@ def test_a_port_of_this_machine_needs_no_key(tmp_path: Path) -> None:
         assert httpx.get(url, headers={"host": "rebound.example"}).status_code == 404
         assert httpx.post(url).status_code == 405
         assert service.stop(signal.SIGTERM) == 0
+
+
+def test_workspaces_are_for_admins(tmp_path: Path) -> None:
+    """The port that needs no key knows of no workspace's queue; an admin's key shows it."""
+    with open_to_this_machine(tmp_path) as (service, url):
+        service.queue("plain")
+        with tessera.open(str(service.store)) as store:
+            furnish(store, "ws_a", "drafts")
+        anybody = httpx.get(url).text
+        assert 'queue="plain"' in anybody
+        assert "drafts" not in anybody
+        assert at(figures(service), "tessera_tasks", queue="drafts", state="ready") == 0
 
 
 def test_they_tell_what_has_happened(own: Running) -> None:
