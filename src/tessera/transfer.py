@@ -106,7 +106,7 @@ def _index(target: Target) -> None:
         )
     for page in _pages(target.rows(found["reflexes"])):
         told: dict[str, list[dict[str, object]]] = {}
-        for noun, warns, text in page:
+        for noun, warns, text in (row for row in page if row[0] in names):
             for statement, words in recall.words_of_reflex(*names[noun], warns, text):
                 told.setdefault(statement, []).append(words)
         for statement, given in told.items():

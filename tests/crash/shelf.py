@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import apsw
+import raw_sql
 
 import tessera
 from crash.script import Script
@@ -57,10 +57,12 @@ class Shelf(Script):
 
     def upgraded(self) -> None:
         """As if nothing here had been indexed: what a store of an earlier version leaves to the reaper."""
-        connection = apsw.Connection(self.path)
+        connection = raw_sql.connect(self.path)
         for table in ("reflexes_parts", "reflexes_words", "reflexes", "nouns_words", "nouns"):
             connection.execute(f"delete from {table}")
-        connection.execute("insert or replace into meta (name, value) values ('catch_up', '[0,\"\",\"\"]')")
+        column = "words" if self.path.startswith("postgresql://") else "value"
+        connection.execute("delete from meta where name = 'catch_up'")
+        connection.execute(f"insert into meta (name, {column}) values ('catch_up', '[0,\"\",\"\"]')")
         connection.close()
 
     def record_is(self, version: int) -> Any:

@@ -17,8 +17,7 @@ from crash.wholeness import assert_whole
 from tessera.testing import die_at
 
 LONG = os.environ.get("TESSERA_LONG") == "1"
-SOME = ("claim.written:1", "submit.written:2", "settle.written:1", "put_record.written:2",
-        "commit.before:20", "commit.written:40", "commit.before:60", "commit.written:80")  # fmt: skip
+SOME = ("claim.written:1", "submit.written:2", "settle.written:1", "commit.before:60", "commit.written:80")
 
 
 def stops() -> list[str]:

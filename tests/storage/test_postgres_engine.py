@@ -234,3 +234,24 @@ def test_a_runner_gives_every_verb_an_outcome(dsn: str, store: tessera.Tessera) 
     assert getattr(jobs[1].outcome, "code", None) == "internal"
     runner.close()
     home.close()
+
+
+def test_a_listener_that_fails_runs_no_verb_again(dsn: str, store: tessera.Tessera) -> None:
+    """What is told after a commit may go wrong; the verb has happened, once, and is answered."""
+    home = Home(Dsn(dsn), real_runtime())
+    runner = Runner(home)
+    times: list[int] = []
+
+    def told(tx: Transaction, runtime: Runtime) -> str:
+        times.append(1)
+        tx.write("set_meta", name="reaper_last_run", value=len(times))
+        tx.after_commit(lambda: 1 // 0)
+        return "done"
+
+    job = Job(told, ())
+    runner.run([job])
+    runner.close()
+    home.close()
+
+    assert (job.outcome, times) == ("done", [1])
+    assert store.health().reaper_last_run is not None

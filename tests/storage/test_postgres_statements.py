@@ -21,7 +21,7 @@ from tessera.testing_postgres import database
 STATEMENTS = catalogue.load(dialect=POSTGRES)
 GROWING = ("tasks", "leases", "results", "jobs", "task_deps", "events", "briefs", "records", "record_heads",
            "feed_items", "objects", "object_heads", "blobs", "chunks", "topic_messages", "nouns", "reflexes",
-           "nouns_words", "reflexes_words", "reflexes_parts")  # fmt: skip
+           "nouns_words", "reflexes_words", "reflexes_parts", "claim_requests", "usage_events")  # fmt: skip
 # Those that look a whole store over, or bring one back, walk everything.
 UPKEEP = {
     name

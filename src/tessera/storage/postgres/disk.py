@@ -33,7 +33,7 @@ class Disk:
             self._safe = max(self._safe, reached.flushed)
         return bool(reached.written <= self._safe)
 
-    def reach(self, link: Link) -> None:
+    def secure(self, link: Link) -> None:
         """Ask for all that was committed before to be made safe, and wait for that along with other things.
         Raises `UnknownOutcome` if the database has warned meanwhile: it does so when it has given up waiting
         for a standby, and what was committed is on one disk only.

@@ -12,12 +12,7 @@ import psycopg
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOOK_SECONDS_MAX, PATIENCE_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.storage.port import Verb
-from tessera.storage.postgres.connection import (
-    LOOKING,
-    connect,
-    is_lost,
-    refusal_of,
-)
+from tessera.storage.postgres.connection import LOOKING, connect, is_lost, refusal_of
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.link import Link
 
@@ -107,7 +102,7 @@ class Readers:
                 refusal = error
             link.run(home.prepared["commit"])
             if not home.disk.is_safe(tx.looked):
-                home.disk.reach(link)
+                home.disk.secure(link)
         except BaseException:
             self._undo(link)
             raise

@@ -11,26 +11,20 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import psycopg
 
 from tessera.canonical import json_text
 from tessera.errors import TesseraError
-from tessera.limits import RELOCKS_MAX, REMEMBERED_ROWS_MAX, SETTLES_PER_TURN_MAX
-from tessera.rows import Descendant, NamedTask, TaskRow
+from tessera.limits import RELOCKS_MAX, SETTLES_PER_TURN_MAX
 from tessera.states import STATES
 from tessera.storage.jobs import AGAIN, Job, grouped
 from tessera.storage.port import LostRace, Overdue
-from tessera.storage.postgres.connection import (
-    Lost,
-    Prepared,
-    conflict_of,
-    is_lost,
-)
+from tessera.storage.postgres.asking import Asking, Unlocked
+from tessera.storage.postgres.connection import Lost, conflict_of, is_lost
 from tessera.storage.postgres.foresight import Read, foreseen
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.link import Asked, Link
@@ -41,46 +35,20 @@ from tessera.storage.postgres.transaction import PostgresTransaction
 
 log = logging.getLogger("tessera.storage")
 
-TASKS = (TaskRow, NamedTask, Descendant)  # rows that a verb may decide by only once they are locked
-# Statements that lock what they answer with, and pass over what others have locked.
-SKIPPING = frozenset({"next_ready", "next_ready_in_lanes", "lapsed_in_queue", "due_in_queue"})
 
-
-class Unlocked(Exception):
-    """A verb has read what its transaction has not locked: lock it, then run the verb again."""
-
-    def __init__(
-        self, serials: Iterable[int] = (), *, lock: tuple[str, tuple[object, ...], Prepared] | None = None,
-        not_before: int = 0,
-    ) -> None:  # fmt: skip
-        super().__init__("not locked yet")
-        self.serials = list(serials)
-        self.lock = lock
-        self.not_before = not_before  # an instant that a row has seen
-
-
-class Writer:
-    """One thread at a time."""
+class Writer(Asking):
+    """One connection, and the transactions of verbs on it. One thread at a time."""
 
     def __init__(self, home: Home) -> None:
-        self.home = home
+        super().__init__(home)
         self.runtime = home.runtime
-        self.link: Link | None = None
-        self.now = 0
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []
-        self._name = ""
+        self._name = ""  # of the connection, in its marks
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
-        self._memory: dict[str, dict[tuple[object, ...], Any]] = {}
-        self._locked: set[int] = set()  # tasks, by serial
-        self._locks: set[tuple[str, tuple[object, ...]]] = set()  # what else: by statement and parameters
-        self._seen: dict[tuple[str, tuple[object, ...]], list[Any]] = {}  # what was read since the last write
-        self._writes: list[Asked] = []  # to be looked at
-        self._wrote = False
-        self._bump = False
         self._transaction = PostgresTransaction(self)
 
     def run(self, jobs: list[Job]) -> None:
@@ -102,7 +70,10 @@ class Writer:
         self.home.counted.committed(len(jobs))
         after, self.after = self.after, []
         for call in after:
-            call()
+            try:
+                call()
+            except Exception:  # the verbs are committed: nobody may run them again for this
+                log.exception("somebody could not be told of a commit")
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -114,115 +85,6 @@ class Writer:
             except psycopg.Error:
                 log.debug("a mark was left behind", exc_info=True)
             link.connection.close()
-
-    def prepared(self, name: str) -> Prepared:
-        """A statement by its name."""
-        return self.home.prepared[name]
-
-    # What a transaction's verbs ask for.
-
-    def one(self, name: str, params: dict[str, object]) -> Any:
-        """A statement's only row, or None."""
-        statement = self.home.prepared[name]
-        if statement.until:
-            return self._remembered(statement, params)
-        rows = self._rows(statement, params)
-        return rows[0] if rows else None
-
-    def all(self, name: str, params: dict[str, object]) -> list[Any]:
-        """Every row of a statement."""
-        return self._rows(self.home.prepared[name], params)
-
-    def write(self, name: str, params: dict[str, object]) -> None:
-        """A writing statement, to be looked at before the commit."""
-        statement = self.home.prepared[name]
-        if statement.as_rows:
-            self._write_rows(statement, [tuple(params[one] for one in statement.params)])
-            return
-        self._writes.append(self.ask(statement, statement.bind(params)))
-        self._forget(name)
-
-    def save_all(self, name: str, rows: Sequence[Any]) -> None:
-        """The same for a statement whose parameters are attributes of rows."""
-        statement = self.home.prepared[name]
-        values = attrgetter(*statement.params)
-        if statement.as_rows:
-            self._write_rows(statement, [values(row) for row in rows])
-            return
-        for row in rows:
-            self._writes.append(self.ask(statement, values(row)))
-        self._forget(name)
-
-    def ask(self, statement: Prepared, params: tuple[object, ...] = ()) -> Asked:
-        """Ask with the next round trip."""
-        assert self.link is not None
-        return self.link.ask(statement, params)
-
-    def flush(self) -> None:
-        """Make a round trip."""
-        assert self.link is not None
-        self.link.flush()
-
-    def _write_rows(self, statement: Prepared, rows: list[tuple[object, ...]]) -> None:
-        self.ask(statement, statement.given(rows))  # fails by itself if it does not change all
-        self._forget(statement.name)
-
-    def _rows(self, statement: Prepared, params: dict[str, object]) -> list[Any]:
-        """What a statement answers with; the same as before, until something is written or locked."""
-        key = statement.name, statement.bind(params)
-        rows = self._seen.get(key)
-        if rows is None:
-            self._refuse_unlocked(statement, params)
-            asked = self.ask(statement, key[1])
-            self.flush()
-            rows = self._seen[key] = asked.rows
-        if rows and statement.row in TASKS:
-            self._check(statement.name, rows)
-        return rows
-
-    def _remembered(self, statement: Prepared, params: dict[str, object]) -> Any:
-        rows = self._memory.setdefault(statement.name, {})
-        key = statement.bind(params)
-        found = rows.get(key)
-        if found is None:
-            asked = self.ask(statement, key)
-            self.flush()
-            found = asked.rows[0] if asked.rows else None
-            if len(rows) >= REMEMBERED_ROWS_MAX:
-                rows.clear()
-            if found is not None:
-                rows[key] = found
-        return found
-
-    def _recall(self, name: str, params: dict[str, object]) -> Any:
-        """What is remembered of a statement, or None."""
-        return self._memory.get(name, {}).get(self.prepared(name).bind(params))
-
-    def _forget(self, name: str) -> None:
-        self._wrote = True
-        self._seen.clear()
-        for forgotten in self.home.forgets.get(name, ()):
-            self._memory.pop(forgotten, None)
-            self._bump = True  # and with the commit everybody else's memory
-
-    def _refuse_unlocked(self, statement: Prepared, params: dict[str, object]) -> None:
-        if statement.lock is None:
-            return
-        bound = statement.lock.bind(params)
-        if (statement.name, bound) not in self._locks:
-            raise Unlocked(lock=(statement.name, bound, statement.lock))
-
-    def _check(self, name: str, rows: Sequence[Any]) -> None:
-        """A verb may go on only with tasks that are locked, and not before the last change of any of them."""
-        if name in SKIPPING:
-            self._locked.update(row.serial for row in rows)
-        elif missing := [row.serial for row in rows if row.serial not in self._locked]:
-            raise Unlocked(missing)
-        changed = max((row.updated_at for row in rows if isinstance(row, TaskRow)), default=0)
-        if changed > self.now:
-            raise Unlocked(not_before=changed)
-
-    # A transaction from its beginning to its end.
 
     def _begin(self, jobs: list[Job]) -> None:
         """Open a transaction, lock the tasks that its verbs name, read the clock: one round trip."""
@@ -239,18 +101,18 @@ class Writer:
             locking.append(self._ask("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
             locking.append(self._lock_tasks(sorted(named.tasks), sorted(named.ending), []))
-        self._read_clock(locking, reads=list(foreseen(jobs, self._recall)))
+        self._read_clock(locking, reads=list(foreseen(jobs, self.recall)))
 
     def _relock(self, found: Unlocked) -> None:
         """Lock what a verb has met; read the clock again."""
-        self._seen.clear()
+        self.seen.clear()
         locking = []
         if found.serials:
             locking.append(self._lock_tasks([], [], sorted(found.serials)))
         if found.lock is not None:
             name, bound, statement = found.lock
             self.ask(statement, bound)
-            self._locks.add((name, bound))
+            self.locks.add((name, bound))
         self._read_clock(locking, found.not_before)
 
     def _lock_tasks(self, task_ids: list[str], ending: list[str], serials: list[int]) -> Asked:
@@ -273,14 +135,14 @@ class Writer:
         read = [self._ask(name, **params) for name, params in reads]
         self.flush()
         for (_, params), one in zip(reads, read, strict=True):
-            self._seen[one.statement.name, one.statement.bind(params)] = one.rows
+            self.seen[one.statement.name, one.statement.bind(params)] = one.rows
         for one in locking:
-            self._locked.update(row.value for row in one.rows)
+            self.locked.update(row.value for row in one.rows)
         opening = asked.only()
         self.now = self.home.clock.instant(opening.now, max(opening.last, not_before))
         if opening.generation != self._generation:
             self._generation = opening.generation
-            self._memory.clear()
+            self.memory.clear()
 
     def _attempt(self, jobs: list[Job]) -> None:
         """Run verbs one after the other; several of one verb that has a form for many callers run as one."""
@@ -324,7 +186,7 @@ class Writer:
 
     def _commit(self) -> None:
         """Write counts and the proof, look at what all writes have changed, append to the log, commit."""
-        wrote = self._wrote or bool(self.events)
+        wrote = self.wrote or bool(self.events)
         if wrote:
             news = news_of(self.one, self.ready, self.events)
             self._finish_writes()
@@ -347,15 +209,15 @@ class Writer:
         for queue, changes in sorted(self.counts.items()):
             if any(changes):
                 self._ask("change_counts", queue=queue, **dict(zip(STATES, changes, strict=True)))
-        if self._bump:
+        if self.memory_is_void:
             self.ask(self.prepared("bump_generation"))
         if not self.events:
             self._ask("keep_instant", at=self.now)
         self._number += 1
         self._ask("leave_mark", writer=self._name, number=self._number, at=self.now)
-        if self._writes:
+        if self.writes:
             self.flush()
-        for write in self._writes:
+        for write in self.writes:
             if write.changed == 0:
                 raise LostRace(write.statement.name)
 
@@ -370,7 +232,7 @@ class Writer:
                 self.flush()
             if looked is None or not disk.is_safe(looked):
                 since = self.runtime.elapsed_us()
-                disk.reach(self.link)
+                disk.secure(self.link)
                 self.home.counted.synced(self.runtime.elapsed_us() - since)
         except psycopg.Error as error:
             if not (wrote and is_lost(self.link.connection, error)):
@@ -385,7 +247,7 @@ class Writer:
         """
         self._clear()
         self.after.clear()
-        self._memory.clear()
+        self.memory.clear()
         link = self.link
         if link is None:
             return False
@@ -409,7 +271,7 @@ class Writer:
             link.connection.close()
 
     def _clear(self) -> None:
-        for gathered in (self.counts, self.events, self.ready, self._locked, self._locks, self._seen,
-                         self._writes):  # fmt: skip
+        for gathered in (self.counts, self.events, self.ready, self.locked, self.locks, self.seen,
+                         self.writes):  # fmt: skip
             gathered.clear()
-        self._bump = self._wrote = False
+        self.memory_is_void = self.wrote = False

@@ -92,7 +92,7 @@ insert into marks (writer, number, at) values (:writer, :number, - :at) on confl
 returning at as value;
 
 -- name: remove_marks
--- a writer that is closed in order leaves nothing behind.
+-- A writer that is closed in order leaves nothing behind.
 delete from marks where writer = :writer;
 
 -- name: sweep_marks

@@ -74,6 +74,30 @@ from (
   union all
   select 'reflexes row ' || x.noun, 'nouns' from reflexes x
   where not exists (select 1 from nouns n where n.noun = x.noun)
+  union all
+  select 'tasks row ' || t.serial, 'requirements' from tasks t
+  where t.requirement is not null and not exists (select 1 from requirements q where q.requirement = t.requirement)
+  union all
+  select 'queues row ' || q.queue, 'workspaces' from queues q
+  where q.workspace_id is not null and not exists (select 1 from workspaces w where w.workspace_id = q.workspace_id)
+  union all
+  select 'roles row ' || o.workspace_id || ' ' || o.role_id, 'workspaces' from roles o
+  where not exists (select 1 from workspaces w where w.workspace_id = o.workspace_id)
+  union all
+  select 'agents row ' || a.workspace_id || ' ' || a.agent_id, 'workspaces' from agents a
+  where not exists (select 1 from workspaces w where w.workspace_id = a.workspace_id)
+  union all
+  select 'requirements row ' || q.requirement, 'queues' from requirements q
+  where not exists (select 1 from queues u where u.queue = q.queue)
+  union all
+  select 'claims row ' || c.claim_id, 'tasks' from claims c
+  where not exists (select 1 from tasks t where t.serial = c.serial)
+  union all
+  select 'claims row ' || c.claim_id, 'workspaces' from claims c
+  where not exists (select 1 from workspaces w where w.workspace_id = c.workspace_id)
+  union all
+  select 'usage_events row ' || u.event_id, 'claims' from usage_events u
+  where not exists (select 1 from claims c where c.claim_id = u.claim_id)
 ) r;
 
 -- name: briefs_page
