@@ -29,6 +29,7 @@ def test_a_new_row_is_described_by_itself() -> None:
 
         wall: str
         door: Annotated[int, msgspec.Meta(ge=3)] | None = None
+        stain: bytes = b""
 
     paint.__module__ = "tessera.verbs.paint"
     row = Row(paint, Paint, models.Written, "/v1/walls/{wall}", "admin", "paint", status=201)
@@ -37,7 +38,10 @@ def test_a_new_row_is_described_by_itself() -> None:
 
     assert (described["operationId"], described["summary"]) == ("paint", "Paint it")
     assert {"201", "404", "409"} <= described["responses"].keys()
-    assert schemas.written["PaintBody"]["properties"] == {"door": {"type": ["integer", "null"], "minimum": 3}}
+    assert schemas.written["PaintBody"]["properties"] == {
+        "door": {"type": ["integer", "null"], "minimum": 3},
+        "stain": {"type": "string", "contentEncoding": "base64"},
+    }
     assert "RecordVersion" in schemas.written
 
 

@@ -11,7 +11,18 @@ from tessera.service.openapi.schemas import Schema
 from tessera.service.openapi.words import FIELDS, TELLING
 
 _NULL: Final[Schema] = {"type": "null"}
-_FORMS: Final = ("review", "a-key", "t_1", "text/plain", "0" * 64, "00-" + "1" * 32 + "-" + "1" * 16 + "-01")
+_FORMS: Final = (
+    "review",
+    "ws_house",
+    "agt_ann",
+    "role_reviewer",
+    "0.0.1002",
+    "a-key",
+    "t_1",
+    "text/plain",
+    "0" * 64,
+    "00-" + "1" * 32 + "-" + "1" * 16 + "-01",
+)
 
 
 class Examples:

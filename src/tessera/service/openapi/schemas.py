@@ -118,6 +118,8 @@ class Schemas:
                 pattern = kind.pattern and kind.pattern.removesuffix(_LOOK_AHEAD)
                 limits = _given(minLength=kind.min_length, maxLength=kind.max_length, pattern=pattern)
                 return {"type": "string", **limits}
+            case inspect.BytesType():
+                return {"type": "string", "contentEncoding": "base64"}
             case inspect.BoolType():
                 return {"type": "boolean"}
             case inspect.IntType() | inspect.FloatType():

@@ -23,6 +23,7 @@ class Word(Struct, frozen=True):
 
 FIELDS: Final[dict[str, Word]] = {
     "after": Word("", "The cursor of the page before: its `next`, or the last thing that it showed."),
+    "agent_id": Word("agt_ann", "The agent, as its workspace knows it."),
     "agree": Word(True, "Whether the two counts are equal."),
     "approval": Word(None, "The owner's word, from `tessera approvals issue`; `public` needs it."),
     "as_of": Word(_AT, "The instant of these counts."),
@@ -31,6 +32,7 @@ FIELDS: Final[dict[str, Word]] = {
     "brief": Word({"pull_request": 11}, "What is to be done: a JSON object.", is_object=True),
     "bucket": Word("nouns", "The bucket's name."),
     "cancel_reason": Word(None, "Why it was cancelled."),
+    "capabilities": Word(["python"], "What the agent can do."),
     "children": Word([], "The tasks that it was split into."),
     "claimed_at": Word(_AT, "When it was claimed."),
     "content_type": Word("text/plain", "What the bytes are."),
@@ -96,6 +98,7 @@ FIELDS: Final[dict[str, Word]] = {
     "published_at": Word(_AT, "When it was published."),
     "query": Word("release notes", "What to look for, in any language."),
     "queue": Word("review", "The queue's name."),
+    "queue_id": Word("review", "The queue's name."),
     "queues": Word(["review"], "Names of queues."),
     "range": Word("bytes=0-99", "Which bytes, in the words of RFC 9110 §14: one range."),
     "reaped": Word(2, "Lapses, retries and parks that were settled."),
@@ -104,11 +107,14 @@ FIELDS: Final[dict[str, Word]] = {
     "recount": Word(False, "Count the tasks themselves beside it."),
     "replayed": Word(False, "Whether this is the first receipt again."),
     "requeued_from": Word(None, "The dead task whose work this is."),
+    "required_role_id": Word("role_reviewer", "The role that an agent must have for it."),
     "result_id": Word("r_7", "The result's id."),
     "resume_at": Word(None, "When it goes on without an answer."),
     "resume_within": Word(3600, "Seconds after which the task goes on without an answer."),
     "resumed_at": Word(_AT, "When the answer came."),
     "revoked_at": Word(None, "When it was revoked."),
+    "role_id": Word("role_reviewer", "The role."),
+    "role_ids": Word(["role_reviewer"], "The agent's roles."),
     "scopes": Word([], "`admin` to run the store, `store` for its documents and files."),
     "seq": Word(7, "The event's place in the log."),
     "sha256": Word(_SHA256, "SHA-256, 64 hex digits."),
@@ -129,6 +135,7 @@ FIELDS: Final[dict[str, Word]] = {
     "wait_seconds": Word(20, "For how many seconds to wait for work."),
     "weight": Word(1, "Its share of claims that name several queues."),
     "worker": Word("reviewer-1", "Who works: a name, always the same."),
+    "workspace_id": Word("ws_house", "The workspace."),
 }
 # Fields that may be left out and still say what a request is for.
 TELLING: Final = frozenset(
