@@ -98,3 +98,10 @@ order by (select count(*) from unnest(w.dead_end) p (part) where part = any (q.p
 select j.value ->> 0 as value from json_array_elements(cast(:phrases as json)) j (value)
 where exists (select 1 from reflexes_words w where w.step @@ query_of(json_build_array(j.value), true))
    or exists (select 1 from reflexes_words w where w.dead_end @@ query_of(json_build_array(j.value), true));
+
+-- name: record_bytes
+-- row: ChunkRow
+-- The latest value of a record, whatever bytes it is.
+select convert_to(r.value, 'UTF8') as bytes
+from record_heads h join records r on r.store = h.store and r.key = h.key and r.version = h.version
+where h.store = :store and h.key = :key;
