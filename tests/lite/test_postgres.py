@@ -34,10 +34,8 @@ def test_the_same_answers(dsn: str) -> None:
         assert [one.output for one in again.children] == ["done"]
         assert [one.state for one in claims(store)] == ["claimed"] * 3
         assert store.recover_claims().void == 0
-        assert [(one.rows, one.claims, one.finding) for one in store.verify_topics().topics] == [
-            (3, 3, None),
-            (0, 0, None),
-        ]
+        found = sorted((one.rows, one.claims, one.finding) for one in store.verify_topics().topics)
+        assert found == [(0, 0, None), (3, 3, None)]
         assert len(store.topic_messages(ROLE, "ws_a").messages) == 3
 
 
