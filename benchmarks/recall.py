@@ -29,7 +29,7 @@ from tessera.names import REFLEXES
 from tessera.steps import recall
 
 RECORDS = 100_000
-ROUNDS = 100
+ROUNDS = 400
 PUTS = 400
 WORDS = 20_000
 CLASSES = {"common": 2, "middling": 100, "rare": 10_000}  # the word is in one of so many records
@@ -78,7 +78,7 @@ def finding(store: tessera.Tessera, path: Path) -> None:
         for name in CLASSES:
             ask, asked = partial(getattr(store, verb), f"{name}word"), (statement, (f'"{name}word"',))
             ours, theirs = [], []
-            for _ in range(ROUNDS if name != "common" else ROUNDS // 4):
+            for _ in range(ROUNDS if name != "common" else ROUNDS // 16):
                 theirs.append(timed(lambda asked=asked: bare.execute(*asked).fetchall()))
                 ours.append(timed(ask))
             bare_says = f"bare p50 {median(theirs):9,.0f} us, p95 {p95(theirs):9,.0f} us"
