@@ -30,14 +30,9 @@ fi
 {python} -m tessera.cli.main serve --store store.db --port {port} > url 2>> log < /dev/null &
 echo $! > pid
 """
-# One for each way to meet it: by the client, by bare requests, across a restart, by its log, with waiting.
-FILES = [
-    "conformance/test_st06_recall.py",
-    "conformance/service/test_t02_methods.py",
-    "conformance/test_t14_restart.py",
-    "conformance/service/test_t16_secrets.py",
-    "conformance/test_t05_fencing.py",
-]
+# One for each of what the suite is told: the restart, the log, the key and the address.
+FILES = ["conformance/test_t14_restart.py::test_a_restart_mid_run_loses_and_doubles_nothing",
+         "conformance/service/test_t16_secrets.py"]  # fmt: skip
 
 
 @pytest.fixture
@@ -67,7 +62,7 @@ def test_the_suite_judges_a_service_elsewhere(remote: dict[str, str]) -> None:
     leaves it running.
     """
     suite = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", *FILES],
         cwd=ROOT, env={**os.environ, **remote}, capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         check=False,
     )  # fmt: skip

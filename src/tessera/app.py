@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
@@ -18,14 +17,15 @@ from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
+from tessera.lite.chosen import chosen, later
 from tessera.lite.claiming import LOCAL
-from tessera.lite.log import LaterLog, OrderedLog
+from tessera.lite.log import OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
 from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
-from tessera.settings import from_environ, log_from_environ
+from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.moving.tables import Source, Target
@@ -70,7 +70,7 @@ def serve(
     files = None if tls is None else lifecycle.Tls(*tls)
     opens = _opens_on_loop(settings.store, real)
     lifecycle.serve(
-        opens, settings, real, started, tls=files, insecure=insecure, beside=beside, log=_log(real)
+        opens, settings, real, started, tls=files, insecure=insecure, beside=beside, log=chosen(real)
     )
 
 
@@ -185,10 +185,8 @@ class DirectDoor:
         wait_us = int(waits.seconds(asked) * SECOND_US)
         until_us = self._runtime.elapsed_us() + wait_us
         while True:
-            if row.reads:
-                answer = self._engine.read(run, caller, asked)
-            else:
-                answer = self._engine.submit(run, caller, asked).result()
+            read, submit = self._engine.read, self._engine.submit
+            answer = read(run, caller, asked) if row.reads else submit(run, caller, asked).result()
             left = (until_us - self._runtime.elapsed_us()) / SECOND_US
             if left <= 0 or waits.is_enough(answer):
                 return answer
@@ -213,30 +211,18 @@ class DirectDoor:
         self._log.close()
 
     def _caller(self) -> Caller:
-        if self._secret_sha256 is None:
-            return OWNER
-        caller: Caller = self._engine.read(caller_for, self._secret_sha256)
-        return caller
+        secret = self._secret_sha256
+        return OWNER if secret is None else self._engine.read(caller_for, secret)
 
 
 _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
-
-
-def _log(runtime: Runtime) -> OrderedLog:
-    """The log that lite claims go to, as the environment says."""
-    settings = log_from_environ(os.environ)
-    if settings.lite_log == "local":
-        return LOCAL
-    from tessera.lite.opening import log_of  # what a log in the store need not load
-
-    return log_of(settings, runtime)
 
 
 def _door(url: str, runtime: Runtime) -> DirectDoor:
     if is_database(url):
         return _database_door(url, runtime)
     path = _path(url)
-    engine, log = DirectEngine(path, runtime), LaterLog(partial(_log, runtime))
+    engine, log = DirectEngine(path, runtime), later(runtime)
     return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log)
 
 
@@ -244,7 +230,7 @@ def _database_door(url: str, runtime: Runtime) -> DirectDoor:
     _needs_psycopg()
     from tessera.storage.postgres.engine import PostgresEngine
 
-    engine, log = PostgresEngine(url, runtime), LaterLog(partial(_log, runtime))
+    engine, log = PostgresEngine(url, runtime), later(runtime)
     return DirectDoor(engine, runtime, upkeep.DatabaseKeeper(engine, log), log=log)
 
 
@@ -296,9 +282,7 @@ def _file(url: str | None) -> str:
     if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
     if is_database(_url(url)):
-        raise InvalidRequest(
-            "this is done to a file: for a database use PostgreSQL's own pg_dump, pg_restore"
-        )
+        raise InvalidRequest("this is done to a file: for a database use pg_dump and pg_restore")
     return _path(_url(url))
 
 

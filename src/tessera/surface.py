@@ -82,6 +82,7 @@ _HOLDER = "the key that claimed"
 _QUEUE = "key for the queue"
 _STORE = "key with store scope"
 _RECORD = "/v1/stores/{store}/records/{key}"
+_LITE = "/v1/lite"
 _AGENT = "key with scope agent:runtime, of the queue's workspace"
 _WORKSPACE = "admin, or a key of the workspace"
 _OBJECT = "/v1/buckets/{bucket}/objects/{key}"
@@ -260,43 +261,25 @@ _ROWS: tuple[Row, ...] = (
         claim_task, models.ClaimTask, models.Claimed, "/v1/tasks/{task_id}/claim", _AGENT, "lite claim",
         takes_steps=True,
     ),
-    Row(
-        define_workspace, models.DefineWorkspace, models.Workspace, "/v1/lite/workspaces", "admin",
-        "lite workspace define",
-    ),
-    Row(define_role, models.DefineRole, models.Role, "/v1/lite/roles", "admin", "lite role define"),
-    Row(
-        assign_queue, models.AssignQueue, models.WorkspaceQueue, "/v1/lite/queues", "admin",
-        "lite queue assign",
-    ),
-    Row(define_agent, models.DefineAgent, models.Agent, "/v1/lite/agents", "admin", "lite agent define"),
-    Row(
-        define_lite_task, models.LiteTaskSpec, models.Enqueued, "/v1/lite/tasks", "admin",
-        "lite task define", status=201,
-    ),
-    Row(
-        lite.workspaces, Nothing, models.Workspaces, "/v1/lite/workspaces", "any key; shows its own",
-        "lite workspace list", "GET",
-    ),
-    Row(
-        lite.workspace, models.WorkspaceRef, models.WorkspaceView, "/v1/lite/workspaces/{workspace_id}",
-        _WORKSPACE, "lite workspace show", "GET",
-    ),
-    Row(
-        lite.claims, models.ListClaims, models.Claims, "/v1/lite/claims", _WORKSPACE, "lite claims", "GET",
-    ),
-    Row(
-        topic_messages, models.TopicRows, models.TopicMessages, "/v1/lite/topics/{role_id}/messages",
-        _WORKSPACE, "lite export", "GET", takes_steps=True,
-    ),
-    Row(
-        workspace_secret, models.WorkspaceRef, models.WorkspaceSecret, None,
-        "the owner, on the store's machine", "lite secret", "GET",
-    ),
-    Row(
-        recover_claims, Nothing, models.Recovered, "/v1/lite/recover", "admin", "lite recover",
-        takes_steps=True,
-    ),
+    Row(define_workspace, models.DefineWorkspace, models.Workspace, f"{_LITE}/workspaces", "admin",
+        "lite workspace define"),
+    Row(define_role, models.DefineRole, models.Role, f"{_LITE}/roles", "admin", "lite role define"),
+    Row(assign_queue, models.AssignQueue, models.WorkspaceQueue, f"{_LITE}/queues", "admin",
+        "lite queue assign"),
+    Row(define_agent, models.DefineAgent, models.Agent, f"{_LITE}/agents", "admin", "lite agent define"),
+    Row(define_lite_task, models.LiteTaskSpec, models.Enqueued, f"{_LITE}/tasks", "admin",
+        "lite task define", status=201),
+    Row(lite.workspaces, Nothing, models.Workspaces, f"{_LITE}/workspaces", "any key; shows its own",
+        "lite workspace list", "GET"),
+    Row(lite.workspace, models.WorkspaceRef, models.WorkspaceView, f"{_LITE}/workspaces/{{workspace_id}}",
+        _WORKSPACE, "lite workspace show", "GET"),
+    Row(lite.claims, models.ListClaims, models.Claims, f"{_LITE}/claims", _WORKSPACE, "lite claims", "GET"),
+    Row(topic_messages, models.TopicRows, models.TopicMessages, f"{_LITE}/topics/{{role_id}}/messages",
+        _WORKSPACE, "lite export", "GET", takes_steps=True),
+    Row(workspace_secret, models.WorkspaceRef, models.WorkspaceSecret, None,
+        "the owner, on the store's machine", "lite secret", "GET"),
+    Row(recover_claims, Nothing, models.Recovered, f"{_LITE}/recover", "admin", "lite recover",
+        takes_steps=True),
     Row(
         keys.issue_approval, models.ApprovalBody, models.Approval, None,
         "the owner, on the store's machine", "approvals issue",

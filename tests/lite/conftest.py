@@ -25,7 +25,7 @@ def network(beside: Network) -> Iterator[Network]:
     beside.faults.clear()
     beside.mute, beside.shown, beside.mirror_status, beside.submits = False, 1 << 60, 200, 0
     yield beside
-    beside.mute, beside.shown, beside.mirror_status = False, 1 << 60, 200
+    beside.mute, beside.shown, beside.mirror_status, beside.stuck = False, 1 << 60, 200, False
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lite.ground import message
@@ -150,3 +152,40 @@ def test_nobody_there(world: World) -> None:
     with pytest.raises(Unavailable, match="mirror"):
         done(log.read("0.0.5001"))
     log.close()
+
+
+def test_a_busy_topic_without_a_receipt(network: Network, log: HederaLog) -> None:
+    """A message without a receipt is found however many others came at the same time."""
+    topic = network.add_topic()
+    network.mute = True
+    for n in range(230):
+        network.put(topic, b"%d" % n, payer="0.0.666")
+
+    assert done(log.append(topic, message())).sequence_number == 231
+    assert network.submits == 1
+
+
+def test_another_message_in_its_place(network: Network, log: HederaLog) -> None:
+    """If the row that a receipt names holds another message, nobody is told that the claim stands there."""
+    topic = network.add_topic()
+    ours = network.put
+
+    def theirs(topic_id: str, content: bytes, *more: Any) -> Any:
+        return ours(topic_id, b"another", *more)
+
+    network.put = theirs
+    with pytest.raises(Unavailable, match="another message") as refused:
+        done(log.append(topic, message()))
+    network.put = ours
+
+    assert not refused.value.definite
+
+
+def test_a_mirror_that_does_not_go_on(network: Network, log: HederaLog) -> None:
+    """A mirror that gives the same rows again and again is refused, and nobody reads for ever."""
+    topic = network.add_topic()
+    for n in range(3):
+        network.put(topic, b"%d" % n)
+    network.stuck = True
+    with pytest.raises(Unavailable, match="does not go on"):
+        done(log.read(topic, 5))

@@ -119,11 +119,6 @@ class Stage:
         assert self.service.post("/v1/lite/roles", role).status == 200
         return role["role_id"]
 
-    def lite_queue(self) -> str:
-        """The queue of such a task."""
-        self.lite_ready()
-        return self.queue
-
     def key_id(self) -> str:
         """A key that may be revoked."""
         return str(self.service.post("/v1/admin/keys", {}).json["grant"]["key_id"])
@@ -187,7 +182,7 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
     "define_lite_task": lambda stage: stage.lite_task(),
     "workspace": lambda stage: {"{workspace_id}": stage.workspace()},
     "topic_messages": lambda stage: {"{role_id}": stage.lite_role()},
-    "claim_next": lambda stage: {"{queue_id}": stage.lite_queue(), **CLAIM},
+    "claim_next": lambda stage: {"{queue_id}": stage.queue, "_": stage.lite_ready(), **CLAIM},
     "claim_task": lambda stage: {"{task_id}": stage.lite_ready(), **CLAIM},
     "search_nouns": lambda stage: {"query": "notes"},
     "noun": lambda stage: {"{place}": "notes", "{key}": stage.record()},

@@ -11,15 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import (
-    layout,
-    show_blobs,
-    show_lite,
-    show_many,
-    show_recall,
-    show_records,
-    show_upkeep,
-)
+from tessera.cli import layout, show_blobs, show_lite, show_many, show_recall, show_records, show_upkeep
 from tessera.cli.text import shortened, visible
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)

@@ -108,9 +108,9 @@ class HederaLog:
                 if row.message == message and row.payer_account_id == self._network.account:
                     if placed is None or row.running_hash == placed.running_hash:
                         return row
-                    log.error(
-                        "topic %s: mirror and node disagree on message %d", topic_id, row.sequence_number
-                    )
+                    log.error("topic %s: node and mirror disagree on row %d", topic_id, row.sequence_number)
+                elif placed is not None and row.sequence_number == placed.sequence_number:
+                    raise Unavailable("the row that the network named holds another message")
         return None
 
     def _waits(self) -> Iterator[None]:

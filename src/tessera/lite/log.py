@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -45,6 +46,7 @@ class LaterLog:
     def __init__(self, opens: Callable[[], OrderedLog]) -> None:
         self._opens = opens
         self._opened: OrderedLog | None = None
+        self._lock = threading.Lock()
 
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Put a message at the end of a topic."""
@@ -68,9 +70,10 @@ class LaterLog:
             self._opened.close()
 
     def _log(self) -> OrderedLog:
-        if self._opened is None:
-            self._opened = self._opens()
-        return self._opened
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._opens()
+            return self._opened
 
 
 def appendable(topic_id: str, message: bytes) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tessera.errors import InvalidRequest, Unavailable
-from tessera.limits import MIRROR_PAGE_MAX
+from tessera.limits import MIRROR_PAGE_MAX, PAGE_MAX
 from tessera.models import TopicMessage
 
 SECONDS_MAX: Final = 10.0  # for one answer
@@ -30,6 +30,8 @@ def rows_of(mirror: Mirror, topic_id: str, after: int, limit: int) -> list[Topic
         page = mirror.messages(topic_id, after, limit - len(rows))
         if not page:
             break
+        if page[-1].sequence_number <= after:
+            raise Unavailable("the mirror node's answer does not go on", definite=True)
         rows += page
         after = page[-1].sequence_number
     return rows
@@ -50,8 +52,11 @@ class Mirror:
         return self._page(topic_id, limit, sequencenumber=f"gt:{after}")
 
     def since(self, topic_id: str, consensus_timestamp: str) -> list[TopicMessage]:
-        """The first rows of a topic from a consensus time on."""
-        return self._page(topic_id, MIRROR_PAGE_MAX, timestamp=f"gte:{consensus_timestamp}")
+        """The rows of a topic from a consensus time on, as far as `PAGE_MAX` and one page more."""
+        first = self._page(topic_id, MIRROR_PAGE_MAX, timestamp=f"gte:{consensus_timestamp}")
+        if len(first) < MIRROR_PAGE_MAX:
+            return first
+        return first + rows_of(self, topic_id, first[-1].sequence_number, PAGE_MAX)
 
     def close(self) -> None:
         """Let go of its connections."""

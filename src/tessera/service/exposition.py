@@ -39,12 +39,11 @@ Beside = Callable[[], Iterable[Gauge]]
 
 
 class Seen(Struct, frozen=True):
-    """What one look at the store and at what runs beside the service has found."""
+    """What was found of the store, and the limit of claims, which only the loop may ask for."""
 
     health: Health
     times: TimeFigures
-    files: FileFigures | None
-    beside: list[Gauge]
+    limit: int
 
 
 class Exposition:
@@ -63,14 +62,10 @@ class Exposition:
 
     async def page(self, caller: Caller, accept: str) -> tuple[str, bytes]:
         """Media type and text, with the queues that the caller may see."""
-        path = self._engine.meter.path
         health: Health = await self._engine.read(self._health, caller, Nothing())
         times: TimeFigures = await self._engine.read(figures.of_time)
-        files = None if path is None else await self._engine.compute(partial(figures.of_files, path))
-        beside = await self._engine.compute(lambda: list(self._others()))
-        written: tuple[str, bytes] = await self._engine.compute(
-            partial(self._written, Seen(health, times, files, beside), accept)
-        )
+        seen = Seen(health, times, self._gate.limit)
+        written: tuple[str, bytes] = await self._engine.compute(partial(self._written, seen, accept))
         return written
 
     def _others(self) -> Iterator[Gauge]:
@@ -90,9 +85,13 @@ class Exposition:
         return media_type, encode(registry)
 
     def _families(self, seen: Seen) -> list[Any]:
-        of_service = (*_of_verbs(self._metrics), *_of_gate(self._gate), *_of_engine(self._engine.meter))
-        streams = _gauge("tessera_streams", "Followers of the log.", self._streams())
-        return [*of_service, streams, *_of_store(seen), *map(_of_others, seen.beside)]
+        meter = self._engine.meter
+        files = None if meter.path is None else figures.of_files(meter.path)
+        return [
+            *_of_verbs(self._metrics), *_of_gate(self._gate, seen.limit), *_of_engine(meter),
+            _gauge("tessera_streams", "Followers of the log.", self._streams()),
+            *_of_store(seen, files), *map(_of_others, self._others()),
+        ]  # fmt: skip
 
 
 class LocalFigures:
@@ -149,8 +148,8 @@ def _of_verbs(metrics: Metrics) -> Iterator[Any]:
     yield _gauge("tessera_build_info", "The version that runs; always 1.", 1, {"version": VERSION})
 
 
-def _of_gate(gate: Gate) -> Iterator[Any]:
-    yield _gauge("tessera_claims_limit", "Claims that may be in the engine at once, for now.", gate.limit)
+def _of_gate(gate: Gate, limit: int) -> Iterator[Any]:
+    yield _gauge("tessera_claims_limit", "Claims that may be in the engine at once, for now.", limit)
     yield _gauge("tessera_claims_running", "Claims in the engine.", gate.running)
     yield _gauge("tessera_claims_in_line", "Claims that wait for their turn.", gate.standing)
     yield _gauge("tessera_waiting", "Claims and looks that wait for something to come.", gate.parked)
@@ -169,7 +168,7 @@ def _of_engine(meter: Meter) -> Iterator[Any]:
     yield syncs
 
 
-def _of_store(seen: Seen) -> Iterator[Any]:
+def _of_store(seen: Seen, files: FileFigures | None) -> Iterator[Any]:
     tasks = _gauges("tessera_tasks", "Tasks of a queue in a state.", ["queue", "state"])
     oldest = _gauges("tessera_oldest_ready_seconds", "Age of the oldest task to be claimed.", ["queue"])
     expired = _gauges("tessera_expired_leases", "Leases that have run out and are not settled.", ["queue"])
@@ -188,9 +187,9 @@ def _of_store(seen: Seen) -> Iterator[Any]:
     yield _gauge("tessera_clock_behind_seconds", "The machine's clock behind the store's instant.", behind)
     if (reaped := seen.times.reaped_seconds_ago) is not None:
         yield _gauge("tessera_reaped_ago_seconds", "Since the reaper last ran.", reaped)
-    if seen.files is not None:
-        yield _gauge("tessera_wal_bytes", "Size of the write-ahead log.", seen.files.wal_bytes)
-        if (free := seen.files.disk_free_bytes) is not None:
+    if files is not None:
+        yield _gauge("tessera_wal_bytes", "Size of the write-ahead log.", files.wal_bytes)
+        if (free := files.disk_free_bytes) is not None:
             yield _gauge("tessera_disk_free_bytes", "Room on the store's disk.", free)
 
 

@@ -22,7 +22,7 @@ from tessera.limits import WAIT_SECONDS_MAX
 from tessera.service.openapi.document import encoded
 
 LONG = os.environ.get("TESSERA_LONG") == "1"
-EXAMPLES = {"admin": 100, "worker": 60, "none": 20} if LONG else {"admin": 6, "worker": 5, "none": 2}
+EXAMPLES = {"admin": 100, "worker": 60, "none": 20} if LONG else {"admin": 5, "worker": 4, "none": 2}
 ANY = {"type": "string"}
 
 

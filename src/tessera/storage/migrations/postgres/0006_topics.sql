@@ -9,6 +9,8 @@ create table topics (
 
 create index topics_latest on topics (consensus_ns);
 
+create index claims_pending on claims (topic_id, sequence_number) where proof_status = 'pending';
+
 create table topic_messages (
   topic bigint not null,
   sequence_number bigint not null,

@@ -11,13 +11,6 @@ select version, octet_length(value)::bigint as size,
   substr(convert_to(value, 'UTF8'), cast(:first as integer) + 1, cast(:length as integer)) as bytes
 from records where store = :store and key = :key and version = :version;
 
--- name: record_bytes
--- row: ChunkRow
--- The latest value of a record, whatever bytes it is.
-select convert_to(r.value, 'UTF8') as bytes
-from record_heads h join records r on r.store = h.store and r.key = h.key and r.version = h.version
-where h.store = :store and h.key = :key;
-
 -- name: brief_beginning
 -- row: ChunkRow
 -- The first bytes of a brief, whatever they are.
