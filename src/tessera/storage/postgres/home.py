@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 import psycopg
 
 from tessera.runtime import Runtime
 from tessera.storage import catalogue
+from tessera.storage.catalogue import Statement
 from tessera.storage.meter import Meter
 from tessera.storage.port import News
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Connection, Dsn, Prepared, connect
 from tessera.storage.postgres.disk import Disk
 from tessera.storage.postgres.rows import Session
+
+
+@cache
+def _statements() -> Mapping[str, Statement]:
+    """The store's statements, read once by a process however often it opens a store."""
+    return catalogue.load(dialect=catalogue.POSTGRES)
 
 
 class Counted:
@@ -43,8 +51,8 @@ class Home:
         self.dsn = dsn
         self.runtime = runtime
         self.clock = Clock(runtime)
-        statements = catalogue.load(dialect=catalogue.POSTGRES)
-        self.prepared = {name: Prepared(one) for name, one in (statements | ENGINE).items()}
+        statements = _statements()
+        self.prepared = {name: Prepared(one) for name, one in {**statements, **ENGINE}.items()}
         self.forgets: dict[str, list[str]] = {}  # statement -> what is remembered until it has run
         for name, statement in statements.items():
             for writer in statement.remembered_until:
