@@ -53,7 +53,7 @@ def beginning(tx: Transaction, what: Publication) -> bytes:
 def brief_beginning(tx: Transaction, task_id: str) -> str:
     """The first words of a task's brief; none if they cannot be read."""
     row: ChunkRow | None = tx.one("brief_beginning", task_id=task_id, bytes=TRIGGER_CHARS_MAX)
-    if row is None:
+    if row is None or not row.bytes:  # SQLite's beginning of nothing is null
         return ""
     told = documents.of_bytes(row.bytes, len(row.bytes) < TRIGGER_CHARS_MAX, "application/json", "")
     return f"{told.title} {told.text}"
