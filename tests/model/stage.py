@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import raw_sql
@@ -29,13 +29,15 @@ LONGER_THAN_ANYTHING_SECONDS = 40
 class Stage(RuleBasedStateMachine):
     """Two handles on one file, of which one is used at a time, as two processes would."""
 
+    clock_step_us: ClassVar[int] = 0
+
     def open(self, u: float) -> None:
         """A new store and an oracle that knows as little."""
         self.cleaned_up = ExitStack()
         self.path = self.new_store()
         self.world = World(u=u)
         self.oracle = Oracle(u)
-        self.clocks = Clocks()
+        self.clocks = Clocks(self.clock_step_us)
         self.handles: dict[int, tessera.Tessera] = {}
         for self.at in (1, 0):
             self.open_store()

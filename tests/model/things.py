@@ -144,7 +144,8 @@ class Clocks:
     instant that was seen or written already.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, step_us: int = 0) -> None:
+        self.step_us = step_us  # by less than this a clock is not put back, but another one
         self.wall = 0
         self.elapsed = 0
         self.written = 0
@@ -159,7 +160,9 @@ class Clocks:
     def would_be(self, handle: int) -> int:
         """What it would read; but nobody looks."""
         last, then = self._seen[handle]
-        return max(self.wall, last + self.elapsed - then, self.written)
+        goes_on = last + self.elapsed - then
+        is_put_back = goes_on - self.wall >= self.step_us
+        return max(self.wall, goes_on if is_put_back else last, self.written)
 
     def opened(self, handle: int) -> None:
         """A new process has the wall clock, and soon learns what was written."""

@@ -28,6 +28,7 @@ def _home(url: str, runtime: Runtime) -> Home:
     try:
         with home.plain() as connection:
             migrate(connection, runtime)
+        home.read_clock()
     except BaseException:
         home.close()
         raise

@@ -73,6 +73,14 @@ class Home:
         yield connection
         connection.cursor_factory, connection.prepare_threshold = psycopg.RawCursor, 0
 
+    def read_clock(self) -> None:
+        """Read the database's clock: the time of this process goes on from there even if it asks nothing.
+        (What the log has seen counts in every transaction anyway.)
+        """
+        scripted: dict[str, object] = {"scripted": self.clock.scripted()}
+        opening = self.prepared["opening"].one(self._spare[0][0].execute, scripted)
+        self.clock.instant(opening.now, 0)
+
     def connect(self) -> tuple[Connection, Session]:
         """A connection to run verbs on."""
         try:
