@@ -67,18 +67,16 @@ class _Writer:
             case inspect.StructType():
                 return self.object(kind.cls, where)
             case inspect.ListType():
-                limits = _given(minItems=kind.min_length, maxItems=kind.max_length)
-                return {"type": "array", "items": self._of(kind.item_type, where), **limits}
+                return {"type": "array", "items": self._of(kind.item_type, where), **bounds(kind)}
             case inspect.LiteralType():
                 return {"enum": list(kind.values)}
             case inspect.StrType():
-                return {"type": "string", **self._string(kind)}
+                return {"type": "string", **bounds(kind)}
             case inspect.BoolType():
                 return {"type": "boolean"}
             case inspect.IntType() | inspect.FloatType():
                 name = "integer" if isinstance(kind, inspect.IntType) else "number"
-                limits = _given(minimum=kind.ge, maximum=kind.le, exclusiveMinimum=kind.gt)
-                return {"type": name, **limits}
+                return {"type": name, **bounds(kind)}
             case inspect.RawType() | inspect.AnyType():
                 return {}
         raise TypeError(f"no schema for {kind}")
@@ -91,9 +89,16 @@ class _Writer:
             return schema
         return {"anyOf": [schema, {"type": "null"}]}
 
-    def _string(self, kind: inspect.StrType) -> Schema:
-        pattern = kind.pattern and kind.pattern.removesuffix(_LOOK_AHEAD)
-        return _given(minLength=kind.min_length, maxLength=kind.max_length, pattern=pattern)
+
+def bounds(kind: inspect.ListType | inspect.StrType | inspect.IntType | inspect.FloatType) -> Schema:
+    """What a list, a string or a number of a model is held to, as JSON Schema says it."""
+    match kind:
+        case inspect.ListType():
+            return _given(minItems=kind.min_length or None, maxItems=kind.max_length)
+        case inspect.StrType():
+            pattern = kind.pattern and kind.pattern.removesuffix(_LOOK_AHEAD)
+            return _given(minLength=kind.min_length, maxLength=kind.max_length, pattern=pattern)
+    return _given(minimum=kind.ge, maximum=kind.le, exclusiveMinimum=kind.gt)
 
 
 def _given(**limits: Any) -> Schema:

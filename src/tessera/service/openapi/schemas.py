@@ -10,11 +10,11 @@ from typing import Any, Final, get_args, get_origin
 from msgspec import UNSET, inspect, structs
 
 from tessera.service.openapi.words import FIELDS
+from tessera.tools.schemas import bounds
 
 Schema = dict[str, Any]
 
 PROBLEM: Final = "Problem"
-_LOOK_AHEAD: Final = r"(?!\n)"  # Python's `$` needs it; that of JSON Schema is the end, and no less
 _CHAPTER: Final = re.compile(r" \((Specification|Contract) §[^)]*\)")
 _NULL: Final[Schema] = {"type": "null"}
 
@@ -107,25 +107,21 @@ class Schemas:
             case inspect.StructType():
                 return self._named(kind.cls, asked)
             case inspect.ListType():
-                limits = _given(minItems=kind.min_length or None, maxItems=kind.max_length)
-                return {"type": "array", "items": self._of(kind.item_type, asked), **limits}
+                return {"type": "array", "items": self._of(kind.item_type, asked), **bounds(kind)}
             case inspect.DictType():
                 values = self._of(kind.value_type, asked)
                 return {"type": "object", **({"additionalProperties": values} if values else {})}
             case inspect.LiteralType():
                 return {"type": "string", "enum": list(kind.values)}
             case inspect.StrType():
-                pattern = kind.pattern and kind.pattern.removesuffix(_LOOK_AHEAD)
-                limits = _given(minLength=kind.min_length, maxLength=kind.max_length, pattern=pattern)
-                return {"type": "string", **limits}
+                return {"type": "string", **bounds(kind)}
             case inspect.BytesType():
                 return {"type": "string", "contentEncoding": "base64"}
             case inspect.BoolType():
                 return {"type": "boolean"}
             case inspect.IntType() | inspect.FloatType():
                 name = "integer" if isinstance(kind, inspect.IntType) else "number"
-                limits = _given(minimum=kind.ge, maximum=kind.le, exclusiveMinimum=kind.gt)
-                return {"type": name, **limits}
+                return {"type": name, **bounds(kind)}
             case inspect.RawType() | inspect.AnyType():
                 return {}
         raise TypeError(f"no schema for {kind}")
@@ -147,7 +143,3 @@ def nullable(schema: Schema) -> Schema:
     if isinstance(schema.get("type"), str) and "enum" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
     return {"anyOf": [schema, _NULL]}
-
-
-def _given(**limits: Any) -> Schema:
-    return {name: limit for name, limit in limits.items() if limit is not None}
