@@ -97,7 +97,7 @@ def test_one_bad_verb_in_a_backlog(engine: DirectEngine, caplog: pytest.LogCaptu
     for name, *verb in (("a", enqueue, OWNER, SPEC), ("bad", broken), ("b", enqueue, OWNER, SPEC)):
         threads.append(threading.Thread(target=call, args=(name, *verb)))
         threads[-1].start()
-    while len(engine._backlog) < 3:  # until the three stand in line behind the slow one
+    while len(engine._line) < 3:  # until the three stand in line behind the slow one
         go_on.wait(0.001)
     go_on.set()
     for thread in threads:

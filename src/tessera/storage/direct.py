@@ -1,22 +1,20 @@
 """The engine for threads: library and command line.
 
-The lock is the queue: whoever holds it runs the whole backlog in one transaction. The sync comes after the
-lock is let go, so the next backlog runs while this one reaches the disk, and threads that wait for the disk
-together share a sync.
+Threads that meet stand in line. The one that leads runs the verbs of all in one transaction, hands over, and
+waits for the disk for all of them; the next one's transaction runs meanwhile.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from typing import Any
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
+from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
 from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
 from tessera.storage.jobs import AGAIN, Job
+from tessera.storage.line import Line, Place
 from tessera.storage.port import Answer, Verb
 from tessera.storage.readers import Reader, Readers
 from tessera.storage.sqlite import Writer
@@ -48,21 +46,24 @@ class DirectEngine:
         self._path = path
         self._writer = Writer(path, runtime)
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
-        self._backlog: deque[Job] = deque()
-        self._lock = threading.Lock()
+        self._line = Line()
         self._refusal: str | None = None  # why no verb runs any more
-        self._stands = False  # while the process forks: whether the lock is ours
-        self._held: list[Reader | None] = []  # and the readers that are
+        self._forking = Place(None)  # while the process forks: our place in line,
+        self._stands = False  # whether it is the first,
+        self._held: list[Reader | None] = []  # and the readers that are ours
         watch(self)
 
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run a verb, here and now. The answer is there when this returns."""
         job = Job(verb, args)
         self._check()
-        self._backlog.append(job)
-        with self._lock:
-            if not job.ran:  # else the thread that held the lock before us ran it too
-                self._run_backlog(job)
+        place = Place(job)
+        try:
+            if self._line.join(place):
+                self._lead(place, job)
+        except BaseException:  # an interrupt, perhaps in our sleep: the job was done, or never will be
+            self._line.leave(place)
+            raise
         if not job.provisional:
             self._writer.wal.cover(job.number)
         return Done(job.outcome)
@@ -74,24 +75,27 @@ class DirectEngine:
 
     def close(self) -> None:
         """Let go of the file. A second call does nothing."""
-        with self._lock:
+        alone = Place(None)
+        try:
+            self._line.join(alone)
             if self._refusal is None:
                 self._refusal = "the store is closed"
                 self._readers.close()
                 self._writer.close()
+        finally:
+            self._line.leave(alone)
 
     def stand_still(self) -> None:
         """Before a fork: from here on no thread of this process is inside SQLite, unless it stays too
         long or is the one that forks.
         """
-        self._stands = self._lock.acquire(timeout=LOOK_SECONDS_MAX)
+        self._stands = self._line.join(self._forking, LOOK_SECONDS_MAX)
         self._held = self._readers.hold() if self._refusal is None else []
 
     def go_on(self) -> None:
         """After it, in the parent."""
         self._readers.put_back(self._held)
-        if self._stands:
-            self._lock.release()
+        self._line.leave(self._forking)
 
     def forked(self) -> None:
         """After it, in the child: the parent's connections are not ours to use."""
@@ -103,25 +107,36 @@ class DirectEngine:
             else:
                 bar(self._path, self._writer, self._readers)
         self._refusal = USED_BY_PARENT
-        self._lock = threading.Lock()
+        self._line = Line()
 
     def _check(self) -> None:
         if self._refusal is not None:
             raise Unavailable(self._refusal, definite=True)
 
-    def _run_backlog(self, own: Job) -> None:
-        jobs = [self._backlog.popleft() for _ in range(len(self._backlog))]
+    def _lead(self, own: Place, job: Job) -> None:
+        """Run a job and those of all that stand in line. They are woken once theirs are on disk."""
+        others = self._line.take(self._writer.wal.meter.sync_us / SECOND_US)  # what a sync of its own costs
+        jobs = [job, *(place.job for place in others if place.job is not None)]
+        try:
+            try:
+                self._run_all(jobs)
+            finally:
+                self._line.leave(own)
+            if others:
+                self._writer.wal.cover(max(0 if job.provisional else job.number for job in jobs))
+        finally:
+            for place in others:
+                place.wake()
+
+    def _run_all(self, jobs: list[Job]) -> None:
         try:
             self._run(jobs)
         except BaseException as error:  # an interrupt: every thread that stands in line learns of it
             self._writer.rollback()
             for job in jobs:
-                if not job.ran:
-                    job.outcome = Unavailable(f"interrupted by {type(error).__name__}")
+                job.outcome = Unavailable(f"interrupted by {type(error).__name__}")
             raise
         finally:
-            for job in jobs:
-                job.ran = True
             self._writer.tell()
 
     def _run(self, jobs: list[Job]) -> None:

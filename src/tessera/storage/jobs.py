@@ -14,7 +14,7 @@ class Job:
     """A verb on its way: what to run, then what came out."""
 
     __slots__ = (
-        "answer", "args", "number", "outcome", "patient", "provisional", "ran", "settled", "since", "verb",
+        "answer", "args", "number", "outcome", "patient", "provisional", "settled", "since", "verb",
     )  # fmt: skip
 
     def __init__(
@@ -24,7 +24,6 @@ class Job:
         self.args = args
         self.answer = answer
         self.outcome: Any = None
-        self.ran = False
         self.provisional = getattr(verb, "provisional", False)
         self.patient = getattr(verb, "patient", False)  # others go first
         self.number = 0  # the commit that must be on disk before the answer is given
