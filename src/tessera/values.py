@@ -20,7 +20,8 @@ def with_values(answer: Any) -> Any:
     if isinstance(answer, list):
         return [with_values(item) for item in answer]
     if isinstance(answer, models.Model) and (names := _with_documents(type(answer))):
-        return replace(answer, **{name: with_values(getattr(answer, name)) for name in names})
+        held = {name: with_values(value) for name in names if (value := getattr(answer, name))}
+        return replace(answer, **held) if held else answer
     return answer
 
 

@@ -13,6 +13,14 @@ import tessera
 from tessera.errors import Unavailable
 from tessera.testing import World
 
+HOLDS_THE_CHECKPOINT_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, 121)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
 
 def test_a_full_disk_is_told(tmp_path: Path, world: World) -> None:
     """When the file can grow no more a verb answers `unavailable`, leaves nothing by half, and the store goes
@@ -30,6 +38,37 @@ def test_a_full_disk_is_told(tmp_path: Path, world: World) -> None:
         connection.execute("pragma max_page_count = 1000000")
         store.enqueue(queue="q", kind="k", brief={"x": "y" * 100_000})
 
+        assert store.counts(recount=True).queues["q"].ready == 1
+
+
+def test_many_small_commits_keep_the_log_short(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits that write the same pages over and over have them moved from the log, which starts anew."""
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_COMMITS", 8)
+    with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
+        store.define_queue("q")
+        sizes = []
+        for _ in range(64):
+            store.pause_queue("q")
+            sizes.append((tmp_path / "s.db-wal").stat().st_size)
+        assert sizes[-1] == sizes[15] > 0
+
+
+def test_a_log_that_cannot_be_moved_is_told(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A commit stands even if moving the log fails after it; the failure is in the process's log."""
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_COMMITS", 1)
+    with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
+        store.define_queue("q")
+        program = [sys.executable, "-c", HOLDS_THE_CHECKPOINT_LOCK, str(tmp_path / "s.db-shm")]
+        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            store.enqueue(queue="q", kind="k", brief={})
+            other.communicate()
+        assert "could not be checkpointed" in caplog.text
         assert store.counts(recount=True).queues["q"].ready == 1
 
 

@@ -86,21 +86,25 @@ def move_all(
     lease, count, timer and event together. Each event names the lease that began or ended, and whose key
     acted.
     """
+    came_from, goes_to = before[0].state, after[0].state
+    assert event in states.TASK[came_from, goes_to], event
+    begins, ends = goes_to == LEASED, came_from == LEASED
     tx.save_all("save_task", after)
-    begins, ends = after[0].state == LEASED, before[0].state == LEASED
     if begins:
         tx.save_all("insert_lease", after)
     elif ends:
         tx.save_all("end_lease", before)
     said = json_text(data) if data else None
+    moved: dict[int, int] = {}
     for old, new, key_id in zip(before, after, key_ids, strict=True):
-        assert event in states.TASK[old.state, new.state], event
-        assert (new.state == LEASED, old.state == LEASED) == (begins, ends)
-        tx.count(new.queue, old.state, new.state)
+        assert (old.state, new.state) == (came_from, goes_to), event
+        moved[new.queue] = moved.get(new.queue, 0) + 1
         due = new.expires_at if begins else new.due
         if due is not None:
             tx.alarm(new.queue, due)
         journal.note(tx, event, old if ends else new, key_id, said)
+    for queue, number in moved.items():
+        tx.count(queue, came_from, goes_to, number)
 
 
 def save(tx: Transaction, after: TaskRow) -> None:

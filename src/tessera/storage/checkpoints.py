@@ -1,5 +1,5 @@
-"""Moves the write-ahead log into the database file while the service runs, in a thread, on a connection of
-its own, so that no verb waits for it.
+"""Moves the write-ahead log into the database file: in a service a thread does, on a connection of its own,
+so that no verb waits for it; without one, whoever commits.
 
 A passive checkpoint copies what no reader needs any more and holds up nobody. The log's file is only used
 from its start again once all of it is copied and no reader looks at it; when it has grown large, the thread
@@ -14,11 +14,38 @@ import threading
 
 import apsw
 
-from tessera.limits import CHECKPOINT_BYTES, CHECKPOINT_SECONDS, WAL_BYTES_LARGE
+from tessera.limits import (
+    CHECKPOINT_BYTES,
+    CHECKPOINT_COMMITS,
+    CHECKPOINT_PAGES,
+    CHECKPOINT_SECONDS,
+    WAL_BYTES_LARGE,
+)
 from tessera.storage.connection import connect
 
 log = logging.getLogger("tessera.storage")
 _TRUNCATE_WAIT_MS = 100  # for readers to finish; then it is tried again next time
+
+
+class AfterCommits:
+    """Moves the log after a commit of a connection, when it has grown long, or many small commits have
+    written the same pages to it over and over: a log that is short stays in the caches, and what is written
+    over is synced sooner than what makes a file longer.
+    """
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._commits = 0
+        connection.set_wal_hook(self._logged)
+
+    def _logged(self, connection: apsw.Connection, _database: str, pages: int) -> int:
+        self._commits += 1
+        if pages >= CHECKPOINT_PAGES or self._commits >= CHECKPOINT_COMMITS:
+            self._commits = 0
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.Error as error:  # the commit stands, and the next time comes
+                log.warning("the write-ahead log could not be checkpointed: %s", error)
+        return apsw.SQLITE_OK
 
 
 class Checkpointer:

@@ -45,24 +45,31 @@ class Prepared:
 
     def write(self, params: dict[str, object]) -> None:
         self.execute(self.text, self.bind(params))
-        self._forget()
+        for remembered in self.forgets:
+            remembered.rows.clear()
 
     def save(self, row: Any) -> None:
         assert self.bind_row is not None, f"{self.name} has too few parameters for a row"
         self.execute(self.text, self.bind_row(row))
-        self._forget()
+        for remembered in self.forgets:
+            remembered.rows.clear()
 
     def save_all(self, rows: Sequence[Any]) -> int:
         """Run once for each row; returns how many rows of the table have changed."""
+        if len(rows) == 1:
+            self.save(rows[0])
+            return self.connection.changes()
         assert self.bind_row is not None, f"{self.name} has too few parameters for a row"
         before = self.connection.total_changes()
         self.executemany(self.text, map(self.bind_row, rows))
-        self._forget()
-        return self.connection.total_changes() - before
-
-    def _forget(self) -> None:
         for remembered in self.forgets:
             remembered.rows.clear()
+        return self.connection.total_changes() - before
+
+    def text_for(self, *params: str) -> str:
+        """The statement's text, for whoever binds its parameters by position, in this order."""
+        assert self.params == params, f"{self.name} takes {self.params}"
+        return self.text
 
 
 class Remembered(Prepared):

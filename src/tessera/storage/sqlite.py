@@ -20,6 +20,7 @@ from tessera.limits import SETTLES_PER_TURN_MAX
 from tessera.names import EVENT_NUMBER
 from tessera.runtime import Runtime
 from tessera.states import READY, STATES
+from tessera.storage.checkpoints import AfterCommits
 from tessera.storage.clock import Clock
 from tessera.storage.connection import Busy, connect, refusal_of
 from tessera.storage.jobs import AGAIN, Job, grouped
@@ -30,6 +31,7 @@ from tessera.storage.prepared import Remembered, prepare
 from tessera.storage.wal import Wal
 
 log = logging.getLogger("tessera.storage")
+EVENT_FIELDS = ("at", "type", "queue", "task_id", "worker", "fencing_token", "key_id", "data")
 
 
 class SqliteTransaction:
@@ -74,9 +76,6 @@ class SqliteTransaction:
             raise LostRace(name)
 
     def save_all(self, name: str, rows: Sequence[Any]) -> None:
-        if len(rows) == 1:
-            self.save(name, rows[0])
-            return
         self.wrote = True
         if self._prepared[name].save_all(rows) != len(rows):
             raise LostRace(name)
@@ -128,11 +127,15 @@ class Writer:
             if on_loop:  # then nothing here may wait, and checkpoints have a thread
                 self.connection.set_busy_timeout(0)
                 self.connection.execute("pragma wal_autocheckpoint = 0")
+            else:
+                AfterCommits(self.connection)
             cursor = self.connection.cursor()
             self.execute, self.execute_all = cursor.execute, cursor.executemany
             self.prepared = prepare(self.connection, cursor, remember=True)
         except apsw.Error as error:
             raise refusal_of(error) from error
+        self._change_counts = self.prepared["change_counts"].text_for(*STATES, "queue")
+        self._append_event = self.prepared["append_event"].text_for(*EVENT_FIELDS)
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
@@ -142,7 +145,7 @@ class Writer:
         self.alarms: dict[int, int] = {}  # queue -> nothing in it is due before this instant; absent: unknown
         self.open = False
         self._seen = 0  # the last commit that a verb here may have seen
-        self._foreign_version: int | None = None
+        self._own_version: int | None = None  # of the file, as our last commit left it
         self._changes_before = 0
         self._transaction = SqliteTransaction(self)
 
@@ -154,9 +157,7 @@ class Writer:
             self.execute("begin immediate")
             self.open = True
             self._changes_before = self.connection.total_changes()
-            version = self.execute("pragma data_version").get
-            if version != self._foreign_version:
-                self._foreign_version = version
+            if self.connection.data_version() != self._own_version:
                 self._seen = self.wal.commit()
                 self._foreign = True
                 self.forget()
@@ -206,10 +207,10 @@ class Writer:
             news = news_of(self.prepared["queue_numbered"], self.ready, self.events, self._foreign)
             self.after.append(partial(self.watch, news))
             self._foreign = False
-        self._flush()
-        wrote = self.connection.total_changes() != self._changes_before
+        wrote = self._flush()
         self.runtime.reach("commit.before")
         self.execute("commit")
+        self._own_version = self.connection.data_version()
         self.open = False
         self.runtime.reach("commit.written")
         if wrote:
@@ -247,16 +248,16 @@ class Writer:
         self.wal.close()
         self.connection.close()
 
-    def _flush(self) -> None:
-        """What the transaction has gathered, once."""
-        if self.connection.total_changes() == self._changes_before and not self.events:
-            return
-        change_counts = self.prepared["change_counts"]
+    def _flush(self) -> bool:
+        """Write what the transaction has gathered, once. Returns whether the transaction changes anything."""
+        if not self.events and self.connection.total_changes() == self._changes_before:
+            return False
         for queue, changes in self.counts.items():
-            change_counts.write({"queue": queue, **dict(zip(STATES, changes, strict=True))})
+            self.execute(self._change_counts, (*changes, queue))
         self.counts.clear()
         if self.events:
-            self.execute_all(self.prepared["append_event"].text, self.events)
+            self.execute_all(self._append_event, self.events)
             self.events.clear()
         else:  # an event would tell the instant
             self.prepared["set_meta"].write({"name": "last_instant", "value": self._transaction.now})
+        return True

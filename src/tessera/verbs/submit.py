@@ -100,9 +100,10 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endi
     sizes.refuse_longer(ask.error, "error", ERROR_BYTES_MAX)
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = endings.task(ask.task_id)
-    if not tasks.in_sight(tx, caller, task):
+    queue = tasks.queue_of(tx, task)
+    if not grants.sees_workspace(caller, queue.workspace_id):
         raise NotFound("no such task")
-    grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
+    grants.covers_task(caller, queue.name, task.kind)
     if (first := endings.first_result(key)) is not None:
         return _replayed(task, first)
     if task.serial in endings.handed_in:
