@@ -103,7 +103,6 @@ OLD_TRANSACTION_SECONDS: Final = 600  # on PostgreSQL: worth a word
 LISTEN_SECONDS: Final = 5  # how often whoever waits looks though the database announced nothing
 NEWS_BYTES_MAX: Final = 7_900  # of one notification: PostgreSQL takes less than 8,000
 REMEMBERED_ROWS_MAX: Final = 10_000
-STATEMENTS_KEPT: Final = 256  # compiled, by a connection: each use walks half of them, each row lets one go
 WRITER_CACHE_KIB: Final = 64 << 10  # pages of the store that its connection keeps at hand
 READER_CACHE_KIB: Final = 4 << 10  # less: what a look meets once, such as a blob, is not met again
 READERS_MAX: Final = 4  # connections that read beside the writer

@@ -111,6 +111,35 @@ def test_one_bad_verb_in_a_backlog(engine: DirectEngine, caplog: pytest.LogCaptu
     assert "verb broken failed" in caplog.text
 
 
+def test_threads_that_meet_share_a_commit(engine: DirectEngine) -> None:
+    """Verbs of threads that stand in line together are one transaction; each thread has its own answer."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Any, runtime: Any) -> None:
+        started.set()
+        go_on.wait(10)
+
+    answers: list[Any] = []
+    first = threading.Thread(target=engine.submit, args=(slow,))
+    first.start()
+    started.wait(10)
+    before = engine._writer.wal.committed
+    others = [
+        threading.Thread(target=lambda: answers.append(engine.submit(enqueue, OWNER, SPEC).result()))
+        for _ in range(5)
+    ]
+    for thread in others:
+        thread.start()
+    while len(engine._line) < 5:
+        go_on.wait(0.001)
+    go_on.set()
+    for thread in (first, *others):
+        thread.join()
+
+    assert engine._writer.wal.committed == before + 1
+    assert len({answer.task_id for answer in answers}) == ready(engine) == 5
+
+
 def test_a_lost_race_is_run_again(engine: DirectEngine) -> None:
     """A verb whose row changed under it runs again, and gives up with `unavailable` after a few times."""
     tries: list[int] = []

@@ -12,7 +12,6 @@ from tessera.limits import (
     CHECKPOINT_PAGES,
     LOST_RACES_MAX,
     READER_CACHE_KIB,
-    STATEMENTS_KEPT,
     WRITER_CACHE_KIB,
 )
 from tessera.storage.forks import refuse_barred
@@ -39,7 +38,7 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if not os.path.isdir(folder):
         raise Unavailable(f"there is no folder {folder} for the store: make it first", definite=True)
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-    connection = apsw.Connection(path, flags=flags, statementcachesize=STATEMENTS_KEPT)
+    connection = apsw.Connection(path, flags=flags, statementcachesize=512)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else STAT4 re-prepares at every bind
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no string
     connection.set_busy_timeout(int(BUSY_SECONDS_MAX * 1_000))

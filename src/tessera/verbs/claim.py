@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -40,9 +40,10 @@ class Heads:
 
     def __init__(self, tx: Transaction, asks: Sequence[tuple[Caller, Claim]]) -> None:
         self._tx = tx
-        self._alike = Counter[tuple[object, ...]]()  # how much is wanted by claims that look the same
+        self._alike: dict[tuple[object, ...], int] = {}  # how much is wanted by claims that look the same
         for caller, ask in asks:
-            self._alike[_looks(caller, ask)] += _limit(ask)
+            looks = _looks(caller, ask)
+            self._alike[looks] = self._alike.get(looks, 0) + _limit(ask)
         self._read: dict[
             Line, tuple[deque[TaskRow], bool]
         ] = {}  # a line's first tasks; whether these are all

@@ -140,6 +140,8 @@ class Guarded:
         assert self._many is not None
         callers = {caller.key_id: caller for caller, _ in asks}
         refused = {key_id: refusal_or(steps.standing, tx, caller) for key_id, caller in callers.items()}
+        if not any(refused.values()):
+            return list(self._many(tx, runtime, asks))
         good = [(caller, ask) for caller, ask in asks if refused[caller.key_id] is None]
         outcomes = iter(self._many(tx, runtime, good) if good else [])
         return [refused[caller.key_id] or next(outcomes) for caller, _ in asks]
