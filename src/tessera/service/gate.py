@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from msgspec import Struct
 
@@ -70,17 +71,29 @@ class Gate:
             raise RateLimited("the key has used up its claims for now", retry_after_seconds=seconds)
 
     async def enter(self, key_id: str | None, claims: int, *, parked: bool = False) -> Turn:
-        """Take places in the engine for so many claims: at once, after a wait, or never; `leave` gives them
-        back. A batch that is larger than the engine's share goes in once anything is free. Refuses with
-        `rate_limited` when the wait was too long, or the line is full and the claim is not one that has its
-        place among the parked; with `unavailable` when the service stops.
+        """The same as `place`, waited for."""
+        place = self.place(key_id, claims, parked=parked)
+        if isinstance(place, Turn):
+            return place
+        try:
+            return await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled() and place.exception() is None:
+                self.leave(place.result(), got=False)  # it was let in, and is not there any more
+            raise
+
+    def place(self, key_id: str | None, claims: int, *, parked: bool = False) -> Turn | asyncio.Future[Turn]:
+        """Take places in the engine for so many claims: at once, or after a wait; `leave` gives them back.
+        A batch that is larger than the engine's share goes in once anything is free. Refuses with
+        `rate_limited`, as the future may, when the wait was too long, or the line is full and the claim is
+        not one that has its place among the parked; with `unavailable` when the service stops.
         """
         if self._stopping:
             raise _stopping()
         if self.standing or self.running >= self.limit:
             if not parked:
                 self._refuse_beyond()
-            return await self._stand_in_line(key_id or "", claims)
+            return self._stand_in_line(key_id or "", claims)
         return self._begin(claims)
 
     def leave(self, turn: Turn, *, got: bool) -> int:
@@ -112,22 +125,19 @@ class Gate:
         self.running += claims
         return turn
 
-    async def _stand_in_line(self, key_id: str, claims: int) -> Turn:
+    def _stand_in_line(self, key_id: str, claims: int) -> asyncio.Future[Turn]:
         loop = asyncio.get_running_loop()
         place: asyncio.Future[Turn] = loop.create_future()
+        deadline = loop.call_later(self._seconds_max, self._give_up, place)
+        place.add_done_callback(partial(self._stands_no_more, deadline))
         self._line.add(key_id, (place, claims), claims)
         self.standing += 1
-        deadline = loop.call_later(self._seconds_max, self._give_up, place)
         self._let_in()  # those before may all have given up
-        try:
-            return await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self.leave(place.result(), got=False)  # it was let in, and is not there any more
-            raise
-        finally:
-            deadline.cancel()
-            self.standing -= 1
+        return place
+
+    def _stands_no_more(self, deadline: asyncio.TimerHandle, _: asyncio.Future[Turn]) -> None:
+        deadline.cancel()
+        self.standing -= 1
 
     def _let_in(self) -> None:
         while self.running < self.limit and (one := self._line.next()) is not None:

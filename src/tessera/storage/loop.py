@@ -72,13 +72,17 @@ class LoopEngine:
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is on disk."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        if self._closed:
-            future.set_exception(Unavailable(self._refusal, definite=True))
-        else:
-            job = Job(verb, args, partial(_resolve, future))
-            self._line_of(job).append(job)
-            self._plan_turn()
+        self.call(partial(_resolve, future), verb, *args)
         return future
+
+    def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
+        """Run a verb; `then` is called with its answer or refusal once that is on disk."""
+        if self._closed:
+            then(Unavailable(self._refusal, definite=True))
+            return
+        job = Job(verb, args, then)
+        self._line_of(job).append(job)
+        self._plan_turn()
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the writer, in a thread."""
