@@ -20,7 +20,7 @@ from tessera.limits import (
 )
 from tessera.runtime import Runtime
 from tessera.service import answers
-from tessera.service.express import Express
+from tessera.service.express import Express, Passage
 
 
 class Connection(HttpToolsProtocol):
@@ -32,7 +32,7 @@ class Connection(HttpToolsProtocol):
         """The client is there. Until it has said what it wants, its time runs."""
         super().connection_made(transport)
         self._express: Express | None = getattr(self.app, "express", None)
-        self._on_express = False  # the request that arrives may go the express way
+        self._passage: Passage | None = None  # of the request that arrives, if it may go the express way
         self._body = b""  # of that request
         self._idle_us: int | None = None  # since the answer to one that did
         self._head_bytes = 0
@@ -51,8 +51,6 @@ class Connection(HttpToolsProtocol):
             if self._since_us is None:
                 self._since_us = self.runtime.elapsed_us()
         super().data_received(data)
-        if self._on_express:  # it has not arrived whole
-            self._take_the_ordinary_way()
         if self._in_head and self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
             self.send_400_response(f"the headers are over the limit of {HEAD_BYTES_MAX} bytes")
 
@@ -67,26 +65,34 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
         self._since_us = None
         self._body = b""
-        self._on_express = self._express is not None and self._may_go_express(self._express)
-        if not self._on_express:
+        if self._express is not None and self._may_go_express(self._express):
+            self._passage = self._express.passage(self.url, self.headers, self.client)
+        if self._passage is None:
             self._take_the_ordinary_way()
 
     def on_body(self, body: bytes) -> None:
         """Some of a request's body."""
-        if self._on_express:
-            self._body = self._body + body if self._body else body
-        else:
+        if self._passage is None:
             super().on_body(body)
+        else:
+            self._body = self._body + body if self._body else body
 
     def on_message_complete(self) -> None:
         """The parser's word that the request is there whole."""
-        if not (self._on_express and self._takes_express()):
+        if self._passage is not None and self._passage.heard(self._body):
+            passage, self._passage = self._passage, None
+            words: Any = _ExpressWords(self)
+            self.cycle = words
+            passage.go(words)
+        else:
+            if self._passage is not None:
+                self._take_the_ordinary_way()
             super().on_message_complete()
         self._in_head = True
         self._head_bytes = 0
 
     def _may_go_express(self, express: Express) -> bool:
-        """Whether the headers tell of a request of that kind, and none before it is still to be answered."""
+        """Whether the request is of that kind, and none before it is still to be answered."""
         parser, before = self.parser, self.cycle
         return (
             self.url in express.paths
@@ -98,21 +104,9 @@ class Connection(HttpToolsProtocol):
             and not parser.should_upgrade()
         )
 
-    def _takes_express(self) -> bool:
-        assert self._express is not None
-        passage = self._express.passage(self.url, self.headers, self.client, self._body)
-        if passage is None:
-            self._take_the_ordinary_way()
-            return False
-        self._on_express = False
-        words: Any = _ExpressWords(self)
-        self.cycle = words
-        passage.go(words)
-        return True
-
     def _take_the_ordinary_way(self) -> None:
         """Let the server make a task of the request, with as much of the body as is there."""
-        self._on_express = False
+        self._passage = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
@@ -149,6 +143,8 @@ class Connection(HttpToolsProtocol):
         """The service stops: an idle connection is closed. Over TLS that waits for a word of the client's,
         who may have none to say.
         """
+        if self._passage is not None:  # what has begun to arrive is still answered
+            self._take_the_ordinary_way()
         super().shutdown()
         if self.transport.is_closing() and self.transport.get_extra_info("ssl_object") is not None:
             self.loop.call_later(LINGER_SECONDS, self.transport.abort)
@@ -163,6 +159,8 @@ class Connection(HttpToolsProtocol):
                 self.send_400_response(f"the headers did not arrive within {HEAD_SECONDS_MAX} seconds")
             else:
                 self.transport.close()
+        elif self._passage is not None:  # its body is late: the ordinary way waits for it, but not for ever
+            self._take_the_ordinary_way()
         elif self._idle_us is not None and now_us - self._idle_us > IDLE_SECONDS_MAX * SECOND_US:
             self.transport.close()
 

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from tessera import models
 from tessera.errors import TesseraError
-from tessera.models import Claim, ClaimBatch, Empty, Model
+from tessera.models import Claim, ClaimBatch, Empty
 from tessera.rules.grants import Caller
 from tessera.rules.tracing import of_tasks
 from tessera.runtime import Runtime
 from tessera.service import answers, tracing
-from tessera.service.answers import Words
+from tessera.service.answers import Pairs, Words
 from tessera.service.edge import Edge
 from tessera.service.gate import Turn
 from tessera.service.keys import Keys, secret_of
@@ -42,6 +42,7 @@ class Express:
         metrics: Metrics, runtime: Runtime,
     ) -> None:  # fmt: skip
         self.call = engine.call
+        self.soon = asyncio.get_running_loop().call_soon
         self.waits = waits
         self.replies = replies
         self.metrics = metrics
@@ -61,27 +62,21 @@ class Express:
         """Where requests may come that can go this way."""
         return self._targets.keys()
 
-    def passage(
-        self, path: bytes, pairs: list[tuple[bytes, bytes]], client: Any, body: bytes
-    ) -> Passage | None:
-        """How a POST goes this way, or None if it does not."""
+    def passage(self, path: bytes, pairs: Pairs, client: Any) -> Passage | None:
+        """How a POST goes this way, by its headers; None if it does not."""
         target = self._targets[path]
         headers = Headers(pairs)
         request = Request("POST", target.row.path or "", headers, client, None)
         try:
             self._edge.refuse(request)
             caller = self._keys.known(secret_of(headers.last(b"authorization")))
-            if caller is None:
-                return None
             refuse_unread(headers, EXPRESS_BODY_BYTES_MAX)
-            refuse_own_key(headers, body)
-            ask = ask_of_body(target.row, {}, {}, headers, body)
         except TesseraError:
             return None
-        if isinstance(ask, Claim) and ask.wait_seconds:
+        if caller is None or headers.last(b"content-length") is None:  # whose body is in chunks
             return None
         request.route, request.verb, request.caller = request.path, target.row.name, caller
-        return Passage(self, request, target, caller, of_tasks(ask, tracing.traceparent_of(headers)))
+        return Passage(self, request, target, caller)
 
 
 def _is_one_transaction(target: Target) -> bool:
@@ -100,14 +95,22 @@ class Passage:
 
     __slots__ = ("_ask", "_caller", "_express", "_request", "_since_us", "_target", "_turn", "_words")
 
-    def __init__(
-        self, express: Express, request: Request, target: Target, caller: Caller, ask: Model
-    ) -> None:
+    def __init__(self, express: Express, request: Request, target: Target, caller: Caller) -> None:
         self._express = express
         self._request = request
         self._target = target
         self._caller = caller
-        self._ask = ask
+
+    def heard(self, body: bytes) -> bool:
+        """Whether the request goes this way, now that its body is there."""
+        headers = self._request.headers
+        try:
+            refuse_own_key(headers, body)
+            ask = ask_of_body(self._target.row, {}, {}, headers, body)
+        except TesseraError:
+            return False
+        self._ask = of_tasks(ask, tracing.traceparent_of(headers))
+        return not (isinstance(ask, Claim) and ask.wait_seconds)
 
     def go(self, words: Words) -> None:
         """Take it; the answer goes out by the words."""
@@ -129,23 +132,15 @@ class Passage:
         gate, key_id = self._express.waits.gate, self._caller.key_id
         try:
             gate.count(key_id)
-            place = gate.place(key_id, ask.limit if isinstance(ask, ClaimBatch) else 1)
         except TesseraError as refusal:
             self._reply(refusal)
+        else:
+            gate.ask(self._enter, key_id, ask.limit if isinstance(ask, ClaimBatch) else 1)
+
+    def _enter(self, turn: Turn | TesseraError) -> None:
+        if isinstance(turn, TesseraError):
+            self._reply(turn)
             return
-        if isinstance(place, Turn):
-            self._enter(place)
-        else:
-            place.add_done_callback(self._called)
-
-    def _called(self, place: asyncio.Future[Turn]) -> None:
-        """The claim that stood in line may enter, or has stood there for too long."""
-        if (refusal := place.exception()) is not None:
-            self._reply(refusal)
-        else:
-            self._enter(place.result())
-
-    def _enter(self, turn: Turn) -> None:
         if self._words.is_closing():
             self._express.waits.gate.leave(turn, got=False)
             self._gone()
@@ -154,12 +149,15 @@ class Passage:
         self._express.call(self._claimed, self._target.run, self._caller, self._ask)
 
     def _claimed(self, outcome: Any) -> None:
-        waits = self._express.waits
-        took_us = waits.gate.leave(self._turn, got=not isinstance(outcome, Empty | Exception))
-        self._express.metrics.took(self._target.row.name, took_us)
+        express = self._express
+        took_us = express.waits.gate.leave(self._turn, got=not isinstance(outcome, Empty | Exception))
+        express.metrics.took(self._target.row.name, took_us)
+        express.soon(self._hand_over, outcome)  # until then the loop hears who has hung up
+
+    def _hand_over(self, outcome: Any) -> None:
         if self._words.is_closing():
             assert isinstance(self._ask, Claim)
-            waits.give_back(self._caller, self._ask, outcome)
+            self._express.waits.give_back(self._caller, self._ask, outcome)
             self._gone()
         else:
             self._reply(outcome)
