@@ -9,7 +9,7 @@ from tessera.acts.act import Act, Work
 from tessera.errors import InvalidRequest
 from tessera.limits import PAGE_MAX
 from tessera.lite.local import LocalLog
-from tessera.lite.log import OrderedLog
+from tessera.lite.log import Entered, OrderedLog
 from tessera.lite.mirror import Mirror, rows_of
 from tessera.models import Proof, TopicMessage
 from tessera.names import HOW_TO_GET_HEDERA
@@ -57,6 +57,11 @@ class MirrorLog:
 
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Nothing is ever appended."""
+        yield from ()
+        raise InvalidRequest("a mirror node takes no messages")
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """No claim's either."""
         yield from ()
         raise InvalidRequest("a mirror node takes no messages")
 
