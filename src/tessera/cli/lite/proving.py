@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera.cli import options
+from tessera.cli.upkeep import progress
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
@@ -27,7 +28,8 @@ def verify(store: Tessera, say: Any, topic_id: str | None, mirror: str | None) -
     Example:
       tessera lite verify --topic 0.0.4711
     """
-    verified = store.verify_topics(topic_id, mirror=mirror)
+    with progress() as tell:
+        verified = store.verify_topics(topic_id, mirror=mirror, tell=tell)
     say(verified)
     if not verified.ok:
         raise click.exceptions.Exit(1)
