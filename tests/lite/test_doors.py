@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lite.workshop import SECRETS, agents_key, fresh, furnish, put, won
-from tessera.errors import Forbidden, ScopeDenied
+from tessera.errors import Forbidden, ScopeDenied, TesseraError
 from tessera.library import Tessera
 
 WORDS = "polish seventeen brass lanterns"  # what the work is, in either form
@@ -40,6 +40,37 @@ def test_nothing_like_it_is_recalled(town: Tessera) -> None:
             assert [one.task_id for one in key.match_reflex(guess).warnings] == ["open"]
         assert {one.ref for one in key.search_nouns("brass lanterns")} == {"negative.knowledge/open"}
         assert [key.search_nouns(word) for word in ("ws_a", "agt_ann", "role_writer")] == [[], [], []]
+
+
+LOOKS: dict[str, Callable[[Tessera, str, str], Any]] = {
+    "workspace": lambda key, workspace, topic: key.workspace(workspace),
+    "claims": lambda key, workspace, topic: key.claims(workspace),
+    "claims_of_topic": lambda key, workspace, topic: key.claims(topic_id=topic),
+    "topic_messages": lambda key, workspace, topic: key.topic_messages("role_writer", workspace),
+    "keys": lambda key, workspace, topic: key.issue_key(scopes=["agent:runtime"], workspace_id=workspace),
+    "role": lambda key, workspace, topic: key.define_role(workspace, "role_x", "X", topic_id=topic),
+    "agent": lambda key, workspace, topic: key.define_agent(workspace, "agt_x"),
+    "task": lambda key, workspace, topic: put(key, workspace),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_workspace_is_no_others_to_know(town: Tessera, look: str) -> None:
+    """Who asks for another's workspace, claims, topic or role, or would change them, is answered to the
+    letter like about those that there are not.
+    """
+    furnish(town, "ws_b", "letters")
+    topic = town.workspace("ws_a").roles[0].topic_id
+    for key in (town.as_key(town.issue_key(scopes=["store"]).key), agents_key(town, "ws_b")):
+        said = []
+        for workspace, name in (("ws_a", topic), ("ws_none", "0.0.77")):
+            try:
+                answer: Any = LOOKS[look](key, workspace, name)
+            except TesseraError as refusal:
+                answer = refusal.problem()
+            said.append(repr(answer).replace(workspace, "WORKSPACE"))
+        assert said[0] == said[1]
+        assert "'code'" in said[0] or "claims=[]" in said[0]
 
 
 ASKS: dict[str, Callable[[Tessera], Any]] = {
