@@ -1,7 +1,7 @@
 """claim-next on the store's own log beside the plain durable claim, 16 callers on one event loop, in turns.
 
 Part of `python -m benchmarks.lite`. Nothing is handed in: both only claim, each from a queue of its own that
-is never emptied.
+is never emptied. Then the store's topic is verified as `tessera lite verify` does it, claims and all.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ async def plain(engine: LoopEngine, _caller: int, _number: int) -> None:
 
 
 async def lite(engine: LoopEngine, caller: int, number: int) -> None:
-    """One claim-next: three transactions and a look."""
+    """One claim-next: three transactions."""
     ask = ClaimNext(queue_id="drafts", agent_id="agt_a", idempotency_key=f"k{caller}-{number}")
     answer: Any = await carry_out_on_loop(claim_next(ask), engine, OWNER)
     assert isinstance(answer, Claimed), answer
 
 
-async def rate(path: Path, once: Once, claims: int, callers: int) -> float:
-    """Claims a second, so many callers at once."""
+async def rate(path: Path, once: Once, claims: int, callers: int) -> tuple[float, float]:
+    """Claims a second, so many callers at once, and the processor's microseconds for each."""
     engine = LoopEngine(str(path), real_runtime(), asyncio.get_running_loop())
 
     async def live(caller: int) -> None:
@@ -73,12 +73,13 @@ async def rate(path: Path, once: Once, claims: int, callers: int) -> float:
             await once(engine, caller, number + round_of[0])
 
     round_of = [time.monotonic_ns()]
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     await asyncio.gather(*(live(caller) for caller in range(callers)))
-    took = time.perf_counter() - start
+    took, processor = time.perf_counter() - start, time.process_time() - processor
     engine.close()
     await asyncio.sleep(0)
-    return claims / callers * callers / took
+    done = claims // callers * callers
+    return done / took, processor / done * 1_000_000
 
 
 def claiming(claims: int, rounds: int) -> None:
@@ -92,11 +93,24 @@ def claiming(claims: int, rounds: int) -> None:
                        for _ in range(rounds)]
                 for once in (plain, lite)
             }  # fmt: skip
-            of_plain, of_lite = (statistics.median(rates[once]) for once in (plain, lite))
+            (of_plain, us_plain), (of_lite, us_lite) = (
+                (statistics.median(took) for took in zip(*rates[once], strict=True)) for once in (plain, lite)
+            )
             bound = "   (bound: at least 0.15)" if callers > 1 else ""
-            print(f"plain claims, {callers:2} callers   {of_plain:>10,.0f} claims/s")
-            print(f"claim-next,   {callers:2} callers   {of_lite:>10,.0f} claims/s   "
+            print(f"plain claims, {callers:2} callers   {of_plain:>10,.0f} claims/s   {us_plain:>6,.0f} us")
+            print(f"claim-next,   {callers:2} callers   {of_lite:>10,.0f} claims/s   {us_lite:>6,.0f} us   "
                   f"{of_lite / of_plain:.2f} x{bound}")  # fmt: skip
+        verified(path)
+
+
+def verified(path: Path) -> None:
+    """How long the topic of these claims takes to verify, the store's claims compared."""
+    with tessera.open(str(path)) as store:
+        start = time.process_time()
+        (found,) = store.verify_topics().topics
+        took = time.process_time() - start
+    assert found.finding is None
+    print(f"lite verify on the store    {found.claims / took:>10,.0f} claims/s of processor time")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,12 @@ PASTED = [
     ("docs/guides/client.md", "", ["done ", "['ready', 'ready']"], ["done ", "['ready', 'ready']"]),
     ("docs/guides/workers.md", "", [], []),
     ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
-    ("docs/guides/lite.md", "", ['"status":"claimed"', "task_letter"], ['"status":"no_tasks"']),
+    (
+        "docs/guides/lite.md",
+        "",
+        ['"status":"claimed"', "task_letter", "1 claims compared, ids checked"],
+        ['"status":"no_tasks"', "ids checked"],
+    ),
     (
         "docs/guides/recall.md",
         "",

@@ -186,6 +186,7 @@ CLAIM_RESTS_MAX: Final = (
     100  # looks at a claim that is under way under the same key, or at a log that is behind
 )
 CLAIM_REST_SECONDS: Final = 0.1  # between two of them
+ROWS_AT_HAND_MAX: Final = 256  # of a topic, told with an append; those of an older contest are read beside
 CLAIMS_PER_RECOVERY_MAX: Final = 100
 REQUESTS_PER_SWEEP_MAX: Final = 500
 LITE_CLAIMS_AT_ONCE: Final = 64  # of a service; a public log keeps each for seconds

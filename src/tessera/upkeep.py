@@ -45,15 +45,15 @@ class _AnyKeeper:
         """A topic for a role, on the network that lite claims go to."""
         return MadeTopic(carry_out(self._log.make_topic(), self._engine, OWNER))
 
-    def verify_topics(self, topic_id: str | None, mirror: str | None) -> TopicsVerified:
+    def verify_topics(self, topic_id: str | None, mirror: str | None, tell: Tell) -> TopicsVerified:
         """Every topic of lite claims, or one: its rows, its winners and the store's claims."""
         if mirror is None:
-            return carry_out(verify_topics(topic_id, self._log), self._engine, OWNER)
+            return carry_out(verify_topics(topic_id, self._log, tell), self._engine, OWNER)
         from tessera.lite.opening import MirrorLog  # what the store's own log need not load
 
         log = MirrorLog(mirror, log_from_environ(os.environ).hedera_account)
         try:
-            return carry_out(verify_topics(topic_id, log), self._engine, OWNER)
+            return carry_out(verify_topics(topic_id, log, tell), self._engine, OWNER)
         finally:
             log.close()
 

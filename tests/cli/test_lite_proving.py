@@ -59,7 +59,7 @@ def test_a_third_party_checks_it(
     program = tmp_path / {"python": "verify_topic.py", "javascript": "verify_topic.mjs"}[language]
     program.write_text(cli("lite", "verifier", language).stdout)
     (tmp_path / "rows").write_text(cli("lite", "export", ROLE).stdout)
-    (tmp_path / "claims").write_text(cli("lite", "claims", "--json").stdout)
+    (tmp_path / "claims").write_text(cli("lite", "export", ROLE, "--claims").stdout)
     (tmp_path / "secret").write_text(cli("lite", "secret", "ws_a").stdout)
     payer = store.topic_messages(ROLE).messages[0].payer_account_id
     command = [*runs, str(program), "rows", "--payer", payer, "--claims", "claims", "--secret", "secret"]
@@ -89,6 +89,21 @@ def test_export_goes_on(cli: Any, topic: str) -> None:
     assert [json.loads(line)["sequence_number"] for line in lines] == [2, 3]
     assert cli("lite", "export", ROLE, "--workspace", "ws_a").stdout.count("\n") == 3
     assert "not_found" in cli("lite", "export", "role_none", code=1).stderr
+
+
+def test_export_is_whole(cli: Any, topic: str, store: Tessera, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and claims are exported to the last, however many pages they are, and a topic's claims alone."""
+    furnish(store, "ws_b", "letters")
+    put(store, "ws_b", "letters")
+    won(store, "letters")
+    monkeypatch.setattr("tessera.cli.lite.proving.PAGE_MAX", 2)
+    export = ("lite", "export", ROLE, "--workspace", "ws_a")
+    printed = [cli(*export, *more).stdout for more in ((), ("--claims",))]
+    rows, claims = ([json.loads(line) for line in text.splitlines()] for text in printed)
+
+    assert [row["sequence_number"] for row in rows] == [1, 2, 3]
+    assert [claim["task_id"] for claim in claims] == ["t_0", "t_1", "t_2"]
+    assert [claim["proof"]["running_hash"] for claim in claims] == [row["running_hash"] for row in rows]
 
 
 def test_topic_needs_a_network(cli: Any) -> None:

@@ -43,7 +43,7 @@ def day(store: Tessera, world: World, say: Say) -> None:
     world.pass_seconds(LATER)
     store.recover_claims()
     late = Steps(store, next_of("agt_bob", key="late", lease_seconds=LEASE))
-    for _ in range(3):
+    for _ in range(2):
         if not late.over:
             late.take()
     if not late.over:

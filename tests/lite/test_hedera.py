@@ -107,9 +107,9 @@ def test_settings(tmp_path: Any) -> None:
     assert named_or_nodes("0.0.3=a:1, 0.0.4=b:2") == {"a:1": "0.0.3", "b:2": "0.0.4"}
     assert key_in(str(tmp_path / "key")) == "no key at all"
     for wrong in ("", "moon", "0.0.3", "0.0.3=a:1,", "=a:1"):
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(InvalidRequest, match="TESSERA_HEDERA_NETWORK"):
             named_or_nodes(wrong)
-    with pytest.raises(InvalidRequest, match="cannot be read"):
+    with pytest.raises(InvalidRequest, match="none: the private key cannot be read"):
         key_in(str(tmp_path / "none"))
     with pytest.raises(InvalidRequest) as refused:
         Nodes("testnet", ACCOUNT, key="no key at all")

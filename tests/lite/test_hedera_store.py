@@ -140,3 +140,18 @@ def test_settings_that_lack_something(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv("TESSERA_HEDERA_ACCOUNT", "me")
         with pytest.raises(InvalidRequest, match=r"TESSERA_HEDERA_ACCOUNT: .*three numbers|Expected"):
             store.make_topic()
+
+
+@pytest.mark.parametrize(
+    ("network", "names"), [("testent", "TESSERA_HEDERA_NETWORK"), ("0.0.3=a:1", "TESSERA_LITE_MIRROR")]
+)
+def test_what_a_network_lacks(
+    network: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is no network's, and nodes without a mirror, are refused by the variable's name."""
+    (tmp_path / "key").write_text("11" * 32)
+    for name, value in (("LITE_LOG", "hedera"), ("HEDERA_ACCOUNT", "0.0.1002"),
+                        ("HEDERA_KEY_FILE", str(tmp_path / "key")), ("HEDERA_NETWORK", network)):  # fmt: skip
+        monkeypatch.setenv(f"TESSERA_{name}", value)
+    with tessera.open(str(tmp_path / "store.db")) as store, pytest.raises(InvalidRequest, match=names):
+        store.make_topic()

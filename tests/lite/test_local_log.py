@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -14,6 +17,7 @@ import pytest
 from lite.ground import NOON_US, TOPIC, chained, done, message
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import InvalidRequest, Unavailable
+from tessera.limits import ROWS_AT_HAND_MAX
 from tessera.lite.local import LocalLog
 from tessera.lite.log import rows_through
 from tessera.lite.running_hash import nanoseconds
@@ -171,15 +175,66 @@ def test_the_account_is_the_stores(tmp_path: Path, world: World) -> None:
     assert accounts[0] == accounts[1] != accounts[2]
 
 
+def plan_of(connection: apsw.Connection, name: str) -> list[str]:
+    """How a statement is run."""
+    statement = catalogue.load()[name]
+    asked = connection.execute(f"explain query plan {statement.text}", (None,) * len(statement.params))
+    return [row[3] for row in asked]
+
+
 def test_the_newest_place_is_sought(engine: DirectEngine, tmp_path: Path) -> None:
     """Neither appending nor reading walks a topic: each of their statements seeks in an index."""
     connection = apsw.Connection(str(tmp_path / "store.db"))
     for name in ("topic_head", "topic_messages", "move_topic", "add_topic_message"):
-        statement = catalogue.load()[name]
-        plan = [
-            row[3]
-            for row in connection.execute(
-                f"explain query plan {statement.text}", (None,) * len(statement.params)
-            )
-        ]
+        plan = plan_of(connection, name)
         assert [line for line in plan if line.startswith("SCAN t") or "TEMP B-TREE" in line] == [], name
+
+
+def test_pending_proofs_are_few(engine: DirectEngine, tmp_path: Path) -> None:
+    """What looks for proofs to verify reads the index of those, and no claim besides."""
+    connection = apsw.Connection(str(tmp_path / "store.db"))
+    for name in ("topics_pending", "proofs_pending"):
+        (line,) = plan_of(connection, name)
+        assert re.match(r"S(CAN|EARCH) claims USING (COVERING )?INDEX claims_pending", line), name
+
+
+def test_a_message_comes_with_its_contest(engine: DirectEngine) -> None:
+    """Whoever enters a contest is told every message since it began, the own one last, whether that was a
+    moment ago or hundreds of messages.
+    """
+    for number in range(ROWS_AT_HAND_MAX):
+        done(engine, LOG.append(TOPIC, b"%d" % number))
+    for after in (ROWS_AT_HAND_MAX, 200, 1, 0):
+        proof, rows = done(engine, LOG.enter(TOPIC, b"mine", after))
+        assert rows is not None
+        assert [row.sequence_number for row in rows] == list(range(after + 1, proof.sequence_number + 1))
+        assert rows == done(engine, LOG.read(TOPIC, after))
+        assert (rows[-1].message, rows[-1].running_hash) == (b"mine", b64decode(proof.running_hash))
+
+
+def test_those_who_meet_are_put_in_order(tmp_path: Path) -> None:
+    """Messages to two topics that come in one turn share their reads and writes: each topic is one chain, in
+    the order of their coming, no two have one time, and each is told what was before it and no more.
+    """
+
+    async def meet() -> list[Any]:
+        engine = LoopEngine(str(tmp_path / "store.db"), World().runtime(), asyncio.get_running_loop())
+        try:
+            await carry_out_on_loop(LOG.append(TOPIC, b"first"), engine, OWNER, no_body)
+            enters = [LOG.enter((TOPIC, "0.0.8")[n % 2], b"%d" % n, 0) for n in range(8)]
+            return await asyncio.gather(*(carry_out_on_loop(one, engine, OWNER, no_body) for one in enters))
+        finally:
+            engine.close()
+
+    entered = asyncio.run(meet())
+    engine = DirectEngine(str(tmp_path / "store.db"), World().runtime())
+    topics = [done(engine, LOG.read(topic)) for topic in (TOPIC, "0.0.8")]
+    engine.close()
+
+    assert [[row.message for row in topic] for topic in topics] == [
+        [b"first", b"0", b"2", b"4", b"6"], [b"1", b"3", b"5", b"7"]
+    ]  # fmt: skip
+    assert all(chained(topic) for topic in topics)
+    assert len({row.consensus_timestamp for topic in topics for row in topic}) == 9
+    for number, (proof, rows) in enumerate(entered):
+        assert rows == topics[number % 2][: proof.sequence_number]

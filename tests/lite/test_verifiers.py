@@ -177,3 +177,42 @@ def test_claims_are_compared(verifier: str, tmp_path: Path) -> None:
         assert why in line
     assert "agent_id" not in verdict([{**listed[0], "agent_id": "agt_9"}, *listed[1:]], *files[:2])
     assert IDS["claim_id"] == listed[0]["claim_id"]
+
+
+@pytest.mark.parametrize("verifier", COMMANDS)
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        (["none"], "none: No such file or directory"),
+        (["words"], "words: no JSON, whole or line by line"),
+        (["bytes"], "bytes: no text"),
+        (["list"], "list: not every one of its messages has its consensus_timestamp"),
+        (["claims"], "claims: not every one of its messages has its consensus_timestamp"),
+        (["rows", "--claims", "rows"], "rows: not every one of its claims has its claim_id"),
+        (
+            ["rows", "--claims", "no claims", "--secret", "rows"],
+            "rows: a secret is hex digits",
+        ),
+        (["rows", "--secret", "words"], "--secret: whose ids it hides is in the claims: give --claims too"),
+        ([], "usage:"),
+        (["rows", "--nothing"], "usage:"),
+    ],
+)
+def test_what_is_no_topic_is_no_finding(verifier: str, files: list[str], why: str, tmp_path: Path) -> None:
+    """A file that is missing or something else, and a command that is wrong, is said in one sentence and ends
+    with 2: it proves nothing against the topic.
+    """
+    (tmp_path / "rows").write_bytes(msgspec.json.encode(LONG[:1]).strip(b"[]"))
+    (tmp_path / "claims").write_text('{"claims": [{"claim_id": "clm_00000001"}]}')
+    (tmp_path / "no claims").write_text('{"claims": []}')
+    (tmp_path / "words").write_text("words\n")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    (tmp_path / "list").write_text("[1]")
+    ran = subprocess.run(
+        [*COMMANDS[verifier], *files], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+
+    assert ran.returncode == 2
+    assert why in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "FAILED" not in ran.stdout

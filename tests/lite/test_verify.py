@@ -67,6 +67,20 @@ def test_a_sound_store(town: Tessera) -> None:
         town.verify_topics("0.0.1")
 
 
+def test_whoever_listens_hears_how_far_it_is(town: Tessera, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic is read in pages, and after each it is told how many rows of it are done, out of those that
+    the claims name.
+    """
+    monkeypatch.setattr("tessera.lite.verifying.PAGE_MAX", 3)
+    heard: list[tuple[str, int, int]] = []
+    topics = town.verify_topics(tell=lambda *news: heard.append(news)).topics
+
+    for one in topics:
+        told = [(done, of) for what, done, of in heard if one.topic_id in what]
+        assert told == [(done, one.rows) for done in (*range(3, one.rows, 3), one.rows)]
+    assert max(one.rows for one in topics) > 3
+
+
 FLIPPED = "message = cast(replace(message, '_v1', '_v0') as blob)"
 ROW = "update topic_messages set {} where topic = $topic and sequence_number = {}"
 

@@ -148,6 +148,47 @@ def test_tools_do_not_know(service: Running, keys: dict[str, str]) -> None:
     assert refusal["code"] == "forbidden"
 
 
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/events?follow=true", "/metrics"])
+def test_what_tells_of_everything_is_for_admins(service: Running, keys: dict[str, str], path: str) -> None:
+    """The log, followed or read, and the figures are refused to plain keys and to every workspace's."""
+    for side in ("plain", "ws_a", "ws_b"):
+        assert service.get(path, key=keys[side]).code == "scope_denied"
+
+
+def test_pages_do_not_know(service: Running, keys: dict[str, str]) -> None:
+    """Whoever signs in sees the parked tasks of their own side, and another's is no task to them."""
+    lease = service.post(
+        "/v1/queues/letters/claim-next", {"agent_id": "agt_ann", "idempotency_key": "park"}, key=keys["ws_b"]
+    ).json
+    held = {name: lease[name] for name in ("task_id", "fencing_token")}
+    assert service.post("/v1/tasks/park", {**held, "reason": "may I?"}, key=keys["ws_b"]).status == 200
+    other = service.key(scopes=["agent:runtime"], workspace_id="ws_b")
+    for key, sees in ((keys["plain"], False), (keys["ws_a"], False), (other, True)):
+        visitor = Visitor(service)
+        visitor.sign_in(key)
+        assert (lease["task_id"] in visitor.http.get("/work").text) is sees
+        answers = [visitor.http.get(f"/work/tasks/{name}") for name in (lease["task_id"], "none-1")]
+        visitor.close()
+        assert [one.status_code for one in answers] == [200 if sees else 404, 404]
+        assert (answers[0].text.replace(lease["task_id"], "none-1") == answers[1].text) is not sees
+
+
+def test_recall_does_not_know(service: Running, keys: dict[str, str]) -> None:
+    """An agent's key has no recall, and a plain key recalls nothing of a workspace's dead task."""
+    with tessera.open(str(service.store)) as store:
+        store.define_queue("letters", max_attempts=1)
+        put(store, "ws_b", "letters", priority=9, brief="wind the tower clock", task_id="ws_b-dead")
+        lease = store.claim_next("letters", "agt_bob", "die")
+        assert isinstance(lease, Claimed)
+        store.submit(lease.task_id, lease.fencing_token, None, "die", ok=False)
+        assert store.task("ws_b-dead").state == "dead"
+    for path in ("/v1/reflexes", "/v1/nouns"):
+        asked = f"{path}?query=wind%20the%20tower%20clock"
+        assert service.get(asked, key=keys["ws_a"]).code == "forbidden"
+        found = service.get(asked, key=keys["plain"])
+        assert (found.status, b"ws_b-dead" in found.body) == (200, False)
+
+
 def test_a_service_finishes_what_was_left(tmp_path: Any) -> None:
     """A claim that won and was left by a process that died has its lease soon after a service runs."""
     world = World(now_us=int((time.time() - 300) * 1_000_000))

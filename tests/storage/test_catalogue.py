@@ -20,7 +20,8 @@ HOT = (
     "queue_named", "events_after", "id_of", "requeued_as",
     "record_head", "record_latest", "record_version", "record_versions",
     "record_versions_sizes", "records_page", "records_page_sizes", "feed_named", "feed_items",
-    "feed_items_sizes",
+    "feed_items_sizes", "head_to_win", "claim_named", "contest_starts_after", "request_keyed", "agent_named",
+    "topic_messages",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from lite.workshop import furnish, put, won
 
 import tessera
 from tessera.limits import NOUNS_PER_CATCH_UP
@@ -70,6 +71,22 @@ def test_writes_before_it_is_done(old: Path, world: World) -> None:
         assert {noun.ref for noun in store.search_nouns("rewritten")} == {"notes/n-3", "notes/fresh"}
         assert store.noun("notes/n-3").version == 2
         assert store.verify().ok
+
+
+def test_a_workspaces_work_is_not_indexed(tmp_path: Path, world: World) -> None:
+    """What a workspace's dead task was about is as unknown to the index after an upgrade as before."""
+    path = tmp_path / "old.db"
+    with tessera.open(str(path), runtime=world.runtime()) as store:
+        furnish(store)
+        store.define_queue("drafts", max_attempts=1)
+        put(store, brief="polish the brass lanterns")
+        lease = won(store)
+        store.submit(lease.task_id, lease.fencing_token, None, "i", ok=False)
+    upgraded(path)
+    with tessera.open(str(path), runtime=world.runtime()) as store:
+        store.reap()
+        assert store.match_reflex("polish the brass lanterns").warnings == []
+        assert [one.ref for one in store.search_nouns("lite")] == [f"negative.knowledge/{lease.task_id}"]
 
 
 def test_damage_does_not_hold_it_up(old: Path, world: World) -> None:

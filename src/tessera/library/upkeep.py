@@ -28,7 +28,7 @@ class Keeper(Protocol):
     def make_topic(self) -> models.MadeTopic:
         """A topic for a role, on the network that lite claims go to."""
 
-    def verify_topics(self, topic_id: str | None, mirror: str | None) -> models.TopicsVerified:
+    def verify_topics(self, topic_id: str | None, mirror: str | None, tell: Tell) -> models.TopicsVerified:
         """The topics of lite claims, followed from their first rows and compared with the claims."""
 
     def new_epoch(self) -> models.Epoch:
@@ -62,13 +62,13 @@ class UpkeepVerbs:
         return self._keeper().make_topic().topic_id
 
     def verify_topics(
-        self, topic_id: str | None = None, *, mirror: str | None = None
+        self, topic_id: str | None = None, *, mirror: str | None = None, tell: Tell = quietly
     ) -> models.TopicsVerified:
         """Follow the topics of lite claims, or one, from their first rows: recompute running hashes and
         winners, and compare every claim. The rows are read from the store's log, or from a mirror node by its
-        URL. What is wrong is in the answer.
+        URL. What is wrong is in the answer. `tell(topic, done, of)` hears how far it is, in rows.
         """
-        return self._keeper().verify_topics(topic_id, mirror)
+        return self._keeper().verify_topics(topic_id, mirror, tell)
 
     def _keeper(self) -> Keeper:
         keeper = getattr(self._door, "keeper", None)

@@ -27,6 +27,7 @@ class TopicCheck:
         self._trusted = frozenset(trusted)
         self._page: Sequence[TopicMessage] = ()
         self._said: list[LiteClaim | None] = []
+        self._names: dict[str, Commitments] = {}  # by their secrets
 
     def rows(self, page: Sequence[TopicMessage]) -> str | None:
         """Read a page's rows; what is wrong with them, or None."""
@@ -70,7 +71,7 @@ class TopicCheck:
             return f"its proof has another consensus time than row {number}"
         if said is None:  # it came late, or nobody's word counts that it was
             return f"it was won, but row {number} is no valid claim" if claim.state == CLAIMED else None
-        if said != (ours := _said_by(claim)):
+        if said != (ours := self._said_by(claim)):
             return f"its {_first_other(said, ours)} is not that of row {number}"
         won = self.winners.found[said.task, said.fencing_token].claim.claim_id == claim.claim_id
         if claim.state == CLAIMED and not won:
@@ -79,22 +80,24 @@ class TopicCheck:
             return f"it was missed, but by row {number} it won"
         return None
 
-
-def _said_by(claim: PlacedClaim) -> LiteClaim:
-    """What a claim's message says, made anew of the store's words."""
-    names = Commitments(bytes.fromhex(claim.secret))
-    return LiteClaim(
-        claim_id=claim.claim_id,
-        workspace=names.of("workspace", claim.workspace_id),
-        queue=names.of("queue", claim.queue_id),
-        role=names.of("role", claim.role_id),
-        task=names.of("task", claim.task_id),
-        agent=names.of("agent", claim.agent_id),
-        fencing_token=claim.fencing_token,
-        lease_seconds=claim.lease_seconds,
-        idempotency_sha256=names.of("idempotency", claim.idempotency_sha256),
-        created_at=rfc3339(claim.reserved_at),
-    )
+    def _said_by(self, claim: PlacedClaim) -> LiteClaim:
+        """What a claim's message says, made anew of the store's words."""
+        names = self._names.get(claim.secret)
+        if names is None:
+            names = self._names[claim.secret] = Commitments(bytes.fromhex(claim.secret))
+        of = names.of
+        return LiteClaim(
+            claim.claim_id,
+            of("workspace", claim.workspace_id),
+            of("queue", claim.queue_id),
+            of("role", claim.role_id),
+            of("task", claim.task_id),
+            of("agent", claim.agent_id),
+            claim.fencing_token,
+            claim.lease_seconds,
+            of("idempotency", claim.idempotency_sha256),
+            rfc3339(claim.reserved_at),
+        )
 
 
 def _first_other(one: LiteClaim, other: LiteClaim) -> str:

@@ -11,12 +11,12 @@ from tessera.acts.act import Act, Rest, Run
 from tessera.errors import TesseraError, Unauthorized, Unavailable
 from tessera.limits import CLAIM_REST_SECONDS, CLAIM_RESTS_MAX, MISSED_RETRY_SECONDS
 from tessera.lite.local import LocalLog
-from tessera.lite.log import OrderedLog, rows_through
+from tessera.lite.log import OrderedLog
 from tessera.lite.requests import Asked, Pending
 from tessera.lite.reserving import Reserve, Reserved, reserve_claim
 from tessera.lite.settling import Settle, Settled, settle_claim
 from tessera.lite.winner import winner
-from tessera.models import ClaimAnswer, ClaimNext, ClaimTask, Proof, Rejected, TopicMessage
+from tessera.models import ClaimAnswer, ClaimNext, ClaimTask, Proof, Rejected
 from tessera.verbs.keys import Guarded
 
 LOCAL: Final = LocalLog()
@@ -69,30 +69,18 @@ def _contend(reserved: Reserved, log: OrderedLog) -> Act[Settled | None]:
         yield Run(settle_claim, Settle(claim.claim_id, None, None))
         raise Unavailable("the role lists accounts, and not the one that this store pays with", definite=True)
     try:
-        proof = yield from log.append(claim.topic_id, claim.message.encode())
+        entered = yield from log.enter(claim.topic_id, claim.message.encode(), claim.after_sequence)
     except TesseraError as refusal:
         if refusal.definite:
             yield Run(settle_claim, Settle(claim.claim_id, None, None))
         raise
-    rows = yield from _seen(log, claim.topic_id, claim.after_sequence, proof)
+    proof, rows = entered
     if rows is None:
         return None
     won = winner(rows, reserved.accounts or [payer_of(proof)], reserved.task, claim.fencing_token)
     name = None if won is None else won.claim.claim_id
     settled: Settled = yield Run(settle_claim, Settle(claim.claim_id, proof, name))
     return settled
-
-
-def _seen(log: OrderedLog, topic_id: str, after: int, proof: Proof) -> Act[list[TopicMessage] | None]:
-    """The topic's rows from a contest's beginning to a claim's own, once the log shows them; None if that
-    takes too long.
-    """
-    for _ in range(CLAIM_RESTS_MAX):
-        try:
-            return (yield from rows_through(log, topic_id, after, proof.sequence_number))
-        except Unavailable:
-            yield Rest(CLAIM_REST_SECONDS)
-    return None
 
 
 def payer_of(proof: Proof) -> str:

@@ -7,15 +7,15 @@ from __future__ import annotations
 from tessera.models import Claimed, Proof
 from tessera.rows import ClaimRow, TaskRow
 from tessera.runtime import rfc3339
-from tessera.steps import briefs, details, leases
+from tessera.steps import details, leases
+from tessera.steps.briefs import Brief
 from tessera.storage.port import Transaction
 
 
-def claimed(tx: Transaction, task: TaskRow, claim: ClaimRow) -> Claimed:
+def claimed(tx: Transaction, task: TaskRow, claim: ClaimRow, brief: Brief) -> Claimed:
     """The lease that a claim has won, with the task's details and the proof. Of a brief that was damaged
     since it was first handed out there is nothing to tell.
     """
-    brief = briefs.for_holder(tx, task)
     told = details.or_nothing(brief.text)
     luggage = leases.luggage(tx, task, brief)
     proof = proof_of(claim)

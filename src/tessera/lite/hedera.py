@@ -15,7 +15,7 @@ from functools import partial
 from tessera.acts.act import Act, Work
 from tessera.errors import TesseraError, Unavailable
 from tessera.limits import APPEND_SECONDS_MAX, MIRROR_LOOK_SECONDS, PAGE_MAX, SECOND_US
-from tessera.lite.log import appendable
+from tessera.lite.log import Entered, appendable, rows_in_time
 from tessera.lite.mirror import Mirror, rows_of
 from tessera.lite.network import Network, Outcome, Placed, Signed
 from tessera.models import Proof, TopicMessage
@@ -40,6 +40,11 @@ class HederaLog:
         appendable(topic_id, message)
         proof: Proof = yield Work(partial(self._append, topic_id, message), outside=True)
         return proof
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """Append a claim's message, then read until the mirror shows all that its contest is decided from."""
+        proof = yield from self.append(topic_id, message)
+        return proof, (yield from rows_in_time(self, topic_id, after, proof.sequence_number))
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
         """The messages of a topic after a sequence number, in order, as far as the mirror shows them."""

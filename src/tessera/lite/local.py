@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from tessera.acts.act import Act, Look, Run
 from tessera.errors import InvalidRequest
-from tessera.limits import PAGE_MAX
-from tessera.lite.log import appendable
+from tessera.limits import PAGE_MAX, ROWS_AT_HAND_MAX
+from tessera.lite.log import Entered, appendable, rows_through
 from tessera.lite.running_hash import GENESIS, VERSION, entity, running_hash, timestamp
 from tessera.models import AppendMessage, Nothing, Proof, ReadTopic, TopicMessage
 from tessera.rows import TopicMessageRow, TopicRow
@@ -34,8 +35,19 @@ class LocalLog:
         the store computed the hash itself.
         """
         appendable(topic_id, message)
-        proof: Proof = yield Run(_APPEND, AppendMessage(topic_id, message))
-        return proof
+        entered: Entered = yield Run(_APPEND, AppendMessage(topic_id, message))
+        return entered[0]
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """The same, and in the same transaction the messages since a contest began; if these are many, as
+        they are of a contest that was left long ago, they are read beside the writer.
+        """
+        appendable(topic_id, message)
+        entered: Entered = yield Run(_APPEND, AppendMessage(topic_id, message, after))
+        proof, rows = entered
+        if rows is None:
+            rows = yield from rows_through(self, topic_id, after, proof.sequence_number)
+        return proof, rows
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
         """The messages of a topic after a sequence number, in order."""
@@ -56,52 +68,105 @@ class LocalLog:
         """The log lies in the store, which somebody else closes."""
 
 
-def append_message(tx: Transaction, runtime: Runtime, caller: Caller, ask: AppendMessage) -> Proof:
+def append_message(tx: Transaction, runtime: Runtime, caller: Caller, ask: AppendMessage) -> Entered:
     """Put a message at the end of a topic; the first one makes the topic. Its consensus time is the verb's
     instant, or a nanosecond after the last one that any topic got.
     """
-    head: TopicRow = tx.one("topic_head", topic_id=ask.topic_id)
-    payer = account_of(head.store_id)
-    before = head.sequence_number or 0
-    consensus_ns = max(tx.now * MICROSECOND_NS, (head.latest_ns or 0) + 1)
-    digest = running_hash(
-        head.running_hash or GENESIS,
-        entity(payer),
-        entity(ask.topic_id),
-        consensus_ns,
-        before + 1,
-        ask.message,
-    )
-    row = TopicMessageRow(before + 1, consensus_ns, payer, ask.message, digest)
+    (entered,) = append_messages(tx, runtime, [(caller, ask)])
+    return entered
+
+
+def append_messages(
+    tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, AppendMessage]]
+) -> list[Entered]:
+    """The same for several messages, in the order given; their rows are read and written together."""
+    by_topic: dict[str, list[AppendMessage]] = {}
+    for _, ask in asks:
+        by_topic.setdefault(ask.topic_id, []).append(ask)
+    ends = {topic_id: _End(tx, topic_id, alike) for topic_id, alike in by_topic.items()}
+    latest_ns = max(end.latest_ns for end in ends.values())
+    placed = []
+    for _, ask in asks:
+        latest_ns = max(tx.now * MICROSECOND_NS, latest_ns + 1)
+        placed.append(ends[ask.topic_id].put(ask.message, latest_ns))
+    entered = [
+        (_proof(row), ends[row.topic_id].since(ask.after, row.sequence_number))
+        for row, (_, ask) in zip(placed, asks, strict=True)
+    ]
     runtime.reach("append_message.read")
 
-    last = dict(
-        topic_id=ask.topic_id, sequence_number=row.sequence_number, consensus_ns=consensus_ns,
-        running_hash=digest,
-    )  # fmt: skip
-    if before:
-        tx.write("move_topic", before=before, **last)
-    else:
-        tx.write("add_topic", **last)
-    tx.write("add_topic_message", payer=payer, message=ask.message, **last)
+    for end in ends.values():
+        end.save(tx)
+    tx.save_all("add_topic_message", placed)
     runtime.reach("append_message.written")
-    stamp = timestamp(consensus_ns)
+    return entered
+
+
+class _Placed(TopicMessageRow, frozen=True):
+    """A message at its place, as the statement that adds it wants it."""
+
+    topic_id: str
+
+
+class _End:
+    """The end of a topic while messages are put to it. Of the rows before, those are read that somebody asks
+    for, unless they are many.
+    """
+
+    def __init__(self, tx: Transaction, topic_id: str, asks: Sequence[AppendMessage]) -> None:
+        head: TopicRow = tx.one("topic_head", topic_id=topic_id)
+        self.latest_ns = head.latest_ns or 0
+        self._topic_id, self._payer = topic_id, account_of(head.store_id)
+        self._before = self._number = head.sequence_number or 0
+        self._running_hash, self._consensus_ns = head.running_hash or GENESIS, 0
+        wanted = [self._before, *(ask.after for ask in asks if ask.after is not None)]
+        self._begins = max(min(wanted), self._before - ROWS_AT_HAND_MAX)
+        self._rows: list[TopicMessage] = []
+        if self._begins < self._before:
+            self._rows += _read(tx, topic_id, self._begins, ROWS_AT_HAND_MAX)
+
+    def put(self, message: bytes, consensus_ns: int) -> _Placed:
+        """Put a message to it."""
+        payer, topic, number = entity(self._payer), entity(self._topic_id), self._number + 1
+        digest = running_hash(self._running_hash, payer, topic, consensus_ns, number, message)
+        row = _Placed(number, consensus_ns, self._payer, message, digest, self._topic_id)
+        self._number, self._consensus_ns, self._running_hash = number, consensus_ns, digest
+        self._rows.append(shown(row, self._topic_id))
+        return row
+
+    def since(self, after: int | None, through: int) -> list[TopicMessage] | None:
+        """Its messages after a number, up to and with another; None if they are not all at hand."""
+        if after is None or after < self._begins:
+            return None
+        return [row for row in self._rows if after < row.sequence_number <= through]
+
+    def save(self, tx: Transaction) -> None:
+        """Write where it ends now."""
+        last = dict(
+            topic_id=self._topic_id, sequence_number=self._number, consensus_ns=self._consensus_ns,
+            running_hash=self._running_hash,
+        )  # fmt: skip
+        if self._before:
+            tx.write("move_topic", before=self._before, **last)
+        else:
+            tx.write("add_topic", **last)
+
+
+def _proof(row: _Placed) -> Proof:
+    stamp = timestamp(row.consensus_ns)
     return Proof(
         status="verified",
-        topic_id=ask.topic_id,
+        topic_id=row.topic_id,
         sequence_number=row.sequence_number,
         consensus_timestamp=stamp,
-        running_hash=b64encode(digest).decode(),
-        transaction_id=f"{payer}@{stamp}",
+        running_hash=b64encode(row.running_hash).decode(),
+        transaction_id=f"{row.payer}@{stamp}",
     )
 
 
 def read_topic(tx: Transaction, runtime: Runtime, caller: Caller, ask: ReadTopic) -> list[TopicMessage]:
     """The messages of a topic after a sequence number, in order; of an unknown topic none."""
-    rows: list[TopicMessageRow] = tx.all(
-        "topic_messages", topic_id=ask.topic_id, after=ask.after, limit=ask.limit
-    )
-    return [shown(row, ask.topic_id) for row in rows]
+    return _read(tx, ask.topic_id, ask.after, ask.limit)
 
 
 def own_account(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> str:
@@ -128,6 +193,11 @@ def shown(row: TopicMessageRow, topic_id: str) -> TopicMessage:
     )
 
 
-_APPEND = Guarded(append_message, None)
+def _read(tx: Transaction, topic_id: str, after: int, limit: int) -> list[TopicMessage]:
+    rows: list[TopicMessageRow] = tx.all("topic_messages", topic_id=topic_id, after=after, limit=limit)
+    return [shown(row, topic_id) for row in rows]
+
+
+_APPEND = Guarded(append_message, append_messages)
 _READ = Guarded(read_topic, None)
 _PAYER = Guarded(own_account, None)

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from tessera.acts.act import Act
+from tessera.acts.act import Act, Rest
 from tessera.errors import InvalidRequest, Unavailable
-from tessera.limits import PAGE_MAX, TOPIC_MESSAGE_BYTES_MAX
+from tessera.limits import CLAIM_REST_SECONDS, CLAIM_RESTS_MAX, PAGE_MAX, TOPIC_MESSAGE_BYTES_MAX
 from tessera.lite.running_hash import entity
 from tessera.models import Proof, TopicMessage
+
+Entered = tuple[Proof, list[TopicMessage] | None]
 
 
 class OrderedLog(Protocol):
@@ -23,6 +25,12 @@ class OrderedLog(Protocol):
         """Put a message at the end of a topic. Once it returns, the message is there for good. Refuses what
         is no message of 1 to 1,024 bytes with `invalid_request`. A log that cannot say whether the message
         got in raises `unavailable` with `definite` false: it may be there, or may still come.
+        """
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """Append a claim's message, and tell what its contest is decided from: the topic's messages after a
+        number, up to and with this one. None for those: the log does not show them yet, and the message is
+        there all the same. Refuses what `append` does.
         """
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
@@ -51,6 +59,10 @@ class LaterLog:
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Put a message at the end of a topic."""
         return self._log().append(topic_id, message)
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """Append a claim's message, and tell what its contest is decided from."""
+        return self._log().enter(topic_id, message, after)
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
         """The messages of a topic after a sequence number."""
@@ -99,3 +111,15 @@ def rows_through(log: OrderedLog, topic_id: str, after: int, sequence_number: in
         rows += page
         after = page[-1].sequence_number
     return rows
+
+
+def rows_in_time(
+    log: OrderedLog, topic_id: str, after: int, sequence_number: int
+) -> Act[list[TopicMessage] | None]:
+    """The same once the log shows them all; None if that takes too long."""
+    for _ in range(CLAIM_RESTS_MAX):
+        try:
+            return (yield from rows_through(log, topic_id, after, sequence_number))
+        except Unavailable:
+            yield Rest(CLAIM_REST_SECONDS)
+    return None

@@ -178,7 +178,7 @@ def named_or_nodes(text: str) -> str | dict[str, str]:
     nodes = {place: account for account, _, place in pairs if account and place}
     if len(nodes) != len(pairs):
         raise InvalidRequest(
-            f"a network is {', '.join(_NAMED)}, or its nodes as 0.0.3=host:port with commas between"
+            f"TESSERA_HEDERA_NETWORK: {', '.join(_NAMED)}, or nodes as 0.0.3=host:port with commas between"
         )
     return nodes
 
@@ -188,7 +188,7 @@ def key_in(path: str) -> str:
     try:
         return Path(path).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"the file of a private key cannot be read ({type(error).__name__})") from error
+        raise InvalidRequest(f"{path}: the private key cannot be read ({type(error).__name__})") from error
 
 
 def _outcome(error: Any) -> Outcome:

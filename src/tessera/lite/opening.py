@@ -9,7 +9,7 @@ from tessera.acts.act import Act, Work
 from tessera.errors import InvalidRequest
 from tessera.limits import PAGE_MAX
 from tessera.lite.local import LocalLog
-from tessera.lite.log import OrderedLog
+from tessera.lite.log import Entered, OrderedLog
 from tessera.lite.mirror import Mirror, rows_of
 from tessera.models import Proof, TopicMessage
 from tessera.names import HOW_TO_GET_HEDERA
@@ -29,17 +29,18 @@ def log_of(settings: LogSettings, runtime: Runtime) -> OrderedLog:
         return LocalLog()
     if settings.hedera_account is None or settings.hedera_key_file is None:
         raise InvalidRequest("a log on Hedera needs TESSERA_HEDERA_ACCOUNT and TESSERA_HEDERA_KEY_FILE")
-    mirror = settings.lite_mirror or PUBLIC_MIRRORS.get(settings.hedera_network)
-    if mirror is None:
-        raise InvalidRequest("TESSERA_LITE_MIRROR: a network of your own needs its mirror's URL")
     try:
         from tessera.lite.hedera import HederaLog
         from tessera.lite.network import Network, key_in, named_or_nodes
     except ModuleNotFoundError as error:
         raise InvalidRequest(f"TESSERA_LITE_LOG=hedera needs Hedera's SDK: {HOW_TO_GET_HEDERA}") from error
+    nodes = named_or_nodes(settings.hedera_network)
+    mirror = settings.lite_mirror or PUBLIC_MIRRORS.get(settings.hedera_network)
+    if mirror is None:
+        raise InvalidRequest("TESSERA_LITE_MIRROR: a network of your own needs its mirror's URL")
     submit = settings.hedera_submit_key_file
     network = Network(
-        named_or_nodes(settings.hedera_network),
+        nodes,
         settings.hedera_account,
         key_in(settings.hedera_key_file),
         submit_key=None if submit is None else key_in(submit),
@@ -57,6 +58,11 @@ class MirrorLog:
 
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Nothing is ever appended."""
+        yield from ()
+        raise InvalidRequest("a mirror node takes no messages")
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """No claim's either."""
         yield from ()
         raise InvalidRequest("a mirror node takes no messages")
 

@@ -15,6 +15,7 @@ from tessera.rows import ClaimRow, QueueRow, RequestRow, TaskRow
 from tessera.rules.claims import CLAIMED, RESERVED
 from tessera.rules.grants import Caller
 from tessera.states import LEASED
+from tessera.steps import briefs
 from tessera.storage.port import Transaction
 
 Asked = ClaimNext | ClaimTask
@@ -112,4 +113,4 @@ def _again(tx: Transaction, caller: Caller, claim: ClaimRow) -> Claimed | Reject
     )
     if not lives or task.key_id != caller.key_id:
         return _ENDED
-    return claimed(tx, task, claim)
+    return claimed(tx, task, claim, briefs.for_holder(tx, task))

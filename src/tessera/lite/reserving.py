@@ -166,11 +166,13 @@ def _head(tx: Transaction, requirements: list[int], tried: tuple[int, ...]) -> T
     """The task that goes first; one that others contend for only if there is no other."""
     if not requirements:
         return None
-    where = dict(requirements=json_text(requirements), tried=json_text(list(tried)))
+    statement, of = "heads_to_win", dict[str, object](requirements=json_text(requirements))
+    if len(requirements) == 1:
+        statement, of = "head_to_win", dict(requirement=requirements[0])
     for contested in (0, 1):
-        found: list[TaskRow] = tx.all("heads_to_win", contested=contested, **where)
-        if found:
-            return found[0]
+        found: TaskRow | None = tx.one(statement, contested=contested, tried=json_text(list(tried)), **of)
+        if found is not None:
+            return found
     return None
 
 

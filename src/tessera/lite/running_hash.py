@@ -50,6 +50,7 @@ def timestamp(consensus_ns: int) -> str:
     return f"{seconds}.{nanos:09d}"
 
 
+@lru_cache(maxsize=1_024)
 def nanoseconds(stamp: str) -> int:
     """The consensus time that such a string shows, in nanoseconds since 1970. Raises ValueError for any other
     string: one with eight digits would be another time to whoever pads it.

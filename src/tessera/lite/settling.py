@@ -54,15 +54,16 @@ def settle_claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Settle)
     task: TaskRow = tx.one("task_numbered", serial=claim.serial)
     queue = tasks.queue_of(tx, task)
     is_open = task.state == READY and task.fencing_token + 1 == claim.fencing_token
-    why = _why_not(tx, claim, task, queue, ask, is_open)
-    if why is None and briefs.intact(tx, task) is None:
+    request = _request(tx, claim)
+    why = _why_not(tx, claim, task, queue, ask, is_open and request is not None)
+    brief = briefs.intact(tx, task) if why is None else None
+    if why is None and brief is None:
         raise Overdue(partial(lapses.settle_unreadable, task.serial))
     voids = is_open and (ask.proof is None or why not in (None, "lost"))
     state = CLAIMED if why is None else MISSED if why == "lost" and ask.proof is not None else VOID
     after = _settled(claim, state, tx.now, ask.proof, runtime)
     won = moves.won(task, tx.now, claim.agent_id, claim.key_id, claim.lease_seconds)
-    answer = claimed(tx, won, after) if why is None else None
-    request = _request(tx, claim) if why is None else None
+    answer = None if brief is None else claimed(tx, won, after, brief)
     runtime.reach("settle_claim.read")
 
     tx.save("settle_claim", after)
@@ -71,7 +72,8 @@ def settle_claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Settle)
             "add_usage_event", event_id=after.event_id, workspace_id=claim.workspace_id,
             claim_id=claim.claim_id, agent_id=claim.agent_id, type=WRITE, at=tx.now,
         )  # fmt: skip
-    if request is not None:
+    if answer is not None:
+        assert request is not None
         tx.save("save_request", replace(request, until=tx.now + CLAIM_REPLAY_SECONDS * SECOND_US))
         tasks.move(tx, task, won, "claimed", claim.key_id, claim_id=claim.claim_id)
     elif voids:
@@ -82,12 +84,12 @@ def settle_claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Settle)
 
 
 def _why_not(
-    tx: Transaction, claim: ClaimRow, task: TaskRow, queue: QueueRow, ask: Settle, is_open: bool
+    tx: Transaction, claim: ClaimRow, task: TaskRow, queue: QueueRow, ask: Settle, is_wanted: bool
 ) -> Why | None:
     """Why a claim gets no lease; None: it does."""
     if ask.proof is None or ask.winner != claim.claim_id:
         return "lost"
-    if not is_open or task.due is not None or queue.paused or _request(tx, claim) is None:
+    if not is_wanted or task.due is not None or queue.paused:
         return "gone"
     try:
         keys.standing(tx, Caller(claim.key_id))

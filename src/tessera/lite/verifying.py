@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -23,6 +24,7 @@ from tessera.storage.port import Transaction
 from tessera.verbs.keys import Guarded
 
 PENDING: Final = "pending"
+Tell = Callable[[str, int, int], None]  # which topic, how many of its rows, out of about how many
 
 
 class Placed(Struct, frozen=True):
@@ -33,9 +35,10 @@ class Placed(Struct, frozen=True):
     through: int
 
 
-def verify_topics(topic_id: str | None, log: OrderedLog) -> Act[TopicsVerified]:
+def verify_topics(topic_id: str | None, log: OrderedLog, tell: Tell) -> Act[TopicsVerified]:
     """Read every role's topic, or one, from its first row: recompute its running hashes and the winners of
     its contests, and compare each claim of the store. Refuses a topic that is no role's with `not_found`.
+    Tells after each page how far it is, out of the rows that the store's claims name.
     """
     topics: list[RoleTopic] = yield Look(_TOPICS, topic_id)
     if topic_id is not None and not topics:
@@ -43,12 +46,13 @@ def verify_topics(topic_id: str | None, log: OrderedLog) -> Act[TopicsVerified]:
     found = []
     for topic in topics:
         accounts = msgspec.json.decode(topic.accounts, type=list[str])
-        found.append((yield from _verified(topic, accounts or [(yield from log.payer())], log)))
+        found.append((yield from _verified(topic, accounts or [(yield from log.payer())], log, tell)))
     return TopicsVerified(ok=not any(one.finding for one in found), topics=found)
 
 
-def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog) -> Act[TopicVerified]:
+def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog, tell: Tell) -> Act[TopicVerified]:
     check, compared, unseen, finding = TopicCheck(topic.topic_id, trusted), 0, 0, None
+    last: int = yield Look(_LAST, topic.topic_id)
     while finding is None:
         after = check.chain.sequence_number
         page = yield from log.read(topic.topic_id, after, PAGE_MAX)
@@ -67,6 +71,7 @@ def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog) -> Act[Topi
         if finding is None:
             known: set[str] = yield Look(_KNOWN, check.contested)
             finding = check.unknown(known)
+            tell(f"topic {topic.topic_id}", through, max(through, last))
     return TopicVerified(
         topic_id=topic.topic_id,
         role_id=topic.role_id,
@@ -95,6 +100,13 @@ def topics_to_verify(tx: Transaction, runtime: Runtime, caller: Caller, ask: str
     return tx.all("topics_of_roles", topic_id=ask)
 
 
+def last_place(tx: Transaction, runtime: Runtime, caller: Caller, ask: str) -> int:
+    """The last row of a topic that a claim names, 0 if none does."""
+    grants.is_admin(caller)
+    number: int = tx.one("last_place", topic_id=ask).value
+    return number
+
+
 def claims_placed(tx: Transaction, runtime: Runtime, caller: Caller, ask: Placed) -> list[PlacedClaim]:
     """The claims whose messages stand in some rows, with all that the messages are made of."""
     grants.is_admin(caller)
@@ -110,5 +122,6 @@ def claims_known(tx: Transaction, runtime: Runtime, caller: Caller, ask: list[st
 
 
 _TOPICS = Guarded(topics_to_verify, None)
+_LAST = Guarded(last_place, None)
 _PLACED = Guarded(claims_placed, None)
 _KNOWN = Guarded(claims_known, None)

@@ -73,7 +73,8 @@ def winner(
     rows: Iterable[TopicMessage], trusted: Collection[str], task: str, fencing_token: int
 ) -> Won | None:
     """The winner of one contest, or None. The rows may begin anywhere before the contest's first message."""
-    return winners(rows, trusted).get((task, fencing_token))
+    names_it = task.encode()  # the other rows are of other contests, whatever they hold
+    return winners((row for row in rows if names_it in row.message), trusted).get((task, fencing_token))
 
 
 def _came_late(claim: LiteClaim, row: TopicMessage) -> bool:

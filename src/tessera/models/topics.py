@@ -61,10 +61,13 @@ class TopicMessage(Answer, frozen=True):
 
 
 class AppendMessage(Model, frozen=True):
-    """A message for the end of a topic; the first one makes the topic."""
+    """A message for the end of a topic; the first one makes the topic. With `after`, the messages after that
+    number are told with it.
+    """
 
     topic_id: TopicId
     message: Annotated[bytes, Meta(min_length=1, max_length=limits.TOPIC_MESSAGE_BYTES_MAX)]
+    after: After | None = None
 
 
 class ReadTopic(Model, frozen=True):

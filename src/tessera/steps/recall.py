@@ -51,7 +51,9 @@ def beginning(tx: Transaction, what: Publication) -> bytes:
 
 
 def brief_beginning(tx: Transaction, task_id: str) -> str:
-    """The first words of a task's brief; none if they cannot be read."""
+    """The first words of a task's brief; none if they cannot be read, and none of a workspace's task: whoever
+    holds the store scope may ask what a dead end was like.
+    """
     row: ChunkRow | None = tx.one("brief_beginning", task_id=task_id, bytes=TRIGGER_CHARS_MAX)
     if row is None or not row.bytes:  # SQLite's beginning of nothing is null
         return ""

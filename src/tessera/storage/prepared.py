@@ -92,6 +92,16 @@ class Remembered(Prepared):
                 self.rows[key] = found
         return found
 
+    def all(self, params: dict[str, object]) -> list[Any]:
+        key = self.bind(params)
+        found: list[Any] | None = self.rows.get(key)
+        if found is None:
+            found = super().all(params)
+            if len(self.rows) >= REMEMBERED_ROWS_MAX:
+                self.rows.clear()
+            self.rows[key] = found
+        return found
+
 
 def prepare(
     connection: apsw.Connection, cursor: apsw.Cursor, *, remember: bool,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera.cli import options
+from tessera.cli.upkeep import progress
+from tessera.limits import PAGE_MAX
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
@@ -27,7 +29,8 @@ def verify(store: Tessera, say: Any, topic_id: str | None, mirror: str | None) -
     Example:
       tessera lite verify --topic 0.0.4711
     """
-    verified = store.verify_topics(topic_id, mirror=mirror)
+    with progress() as tell:
+        verified = store.verify_topics(topic_id, mirror=mirror, tell=tell)
     say(verified)
     if not verified.ok:
         raise click.exceptions.Exit(1)
@@ -37,21 +40,40 @@ def verify(store: Tessera, say: Any, topic_id: str | None, mirror: str | None) -
 @click.argument("role_id", metavar="ROLE")
 @click.option("--workspace", "workspace_id", metavar="WS", help="Whose role, if several have one of that id.")
 @click.option("--after", type=int, default=0, show_default=True, help="Only rows after this number.")
+@click.option("--claims", is_flag=True, help="The store's claims on the topic instead, all of them.")
 @options.takes_store
-def export(store: Tessera, role_id: str, workspace_id: str | None, after: int) -> None:
+def export(store: Tessera, role_id: str, workspace_id: str | None, after: int, claims: bool) -> None:
     """Print the rows of a role's topic, one JSON object a line, as a mirror node shows them.
 
-    `tessera lite verifier` prints the program that checks them.
+    `tessera lite verifier` prints the program that checks them, and compares them with --claims.
 
     \b
     Example:
       tessera lite export role_writer > rows.jsonl
+      tessera lite export role_writer --claims > claims.jsonl
     """
     import msgspec
 
-    while (page := store.topic_messages(role_id, workspace_id, after=after, limit=1_000)).messages:
+    if claims:
+        _export_claims(store, store.topic_messages(role_id, workspace_id, limit=1).topic_id)
+        return
+    while (page := store.topic_messages(role_id, workspace_id, after=after, limit=PAGE_MAX)).messages:
         click.echo(b"\n".join(msgspec.json.encode(row) for row in page.messages))
         after = page.next
+
+
+def _export_claims(store: Tessera, topic_id: str) -> None:
+    """Every claim whose messages go to a topic, as the wire has them."""
+    import msgspec
+
+    after: str | None = None
+    while True:
+        page = store.claims(topic_id=topic_id, limit=PAGE_MAX, after=after)
+        for claim in page.claims:
+            click.echo(msgspec.json.encode(claim))
+        after = page.next
+        if after is None:
+            return
 
 
 @click.command()

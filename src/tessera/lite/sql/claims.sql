@@ -14,6 +14,18 @@ from json_each(:requirements) j
   cross join lanes l on l.lane = t.lane
 order by t.priority desc, t.created_at, t.task_id limit 1;
 
+-- name: head_to_win
+-- row: TaskRow
+-- The same for one requirement, as most agents have it in a queue.
+select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null as claimed_at,
+  null as expires_at, null as hard_expires_at
+from tasks t cross join lanes l on l.lane = t.lane
+where t.requirement = :requirement and t.state = 0 and t.due is null
+  and t.serial not in (select value from json_each(:tried))
+  and (:contested = 1 or not exists (
+    select 1 from claims c where c.serial = t.serial and c.fencing_token = t.fencing_token + 1 and c.state = 0))
+order by t.priority desc, t.created_at, t.task_id limit 1;
+
 -- name: claim_named
 -- row: ClaimRow
 -- One claim.

@@ -10,6 +10,12 @@ where cast(:topic_id as text) is null or topic_id = :topic_id order by topic_id;
 select topic_id, workspace_id, role_id, accounts from roles
 where role_id = :role_id and (cast(:workspace_id as text) is null or workspace_id = :workspace_id) order by workspace_id limit 2;
 
+-- name: last_place
+-- row: Scalar
+-- The last row of a topic that a claim names.
+select coalesce(max(sequence_number), 0) as value from claims
+where topic_id = :topic_id and sequence_number is not null;
+
 -- name: claims_placed
 -- row: PlacedClaim
 -- The claims whose messages stand in a topic after one number and up to another, with all that a message is made of.

@@ -5,10 +5,11 @@
 // ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
 //         or JSON with a list of "messages".
 // ACCOUNT an account whose messages count; left out, every account's do.
-// CLAIMS  a file of claims as `tessera lite claims --json` prints them: each is compared with the rows.
-// SECRET  a file with the workspace's secret in hex: then also what each commitment stands for is checked.
+// CLAIMS  a file of all the topic's claims, as `tessera lite export ROLE --claims` has them: each is compared.
+// SECRET  a file with the workspace's secret in hex: then what each commitment of CLAIMS stands for is checked.
 //
-// Needs nothing but Node 20. Exit code 0: all holds; 1: the line that begins with FAILED says what does not.
+// Needs nothing but Node 20. Exit code 0: all holds; 1: the line that begins with FAILED says what does not;
+// 2: there is nothing to check, and the line that begins with error says why.
 // A running hash is SHA-384 over what Java's ObjectOutputStream writes of the previous hash, nine numbers and
 // the message's own SHA-384. A claim wins if it is the first valid one of its contest: a task and a token.
 
@@ -41,7 +42,17 @@ const NAMED = { // a field of the message: the field of a claim that it is the c
   agent: "agent_id", idempotency_sha256: "idempotency_sha256",
 };
 
+const NEEDED = { // what each document has, by the name that a list of them goes under
+  messages: ["consensus_timestamp", "message", "payer_account_id", "running_hash", "running_hash_version",
+    "sequence_number", "topic_id"],
+  claims: ["claim_id", ...Object.values(NAMED), "fencing_token", "lease_seconds", "state", "topic_id", "proof"],
+};
+const USAGE = "usage: node verify_topic.mjs ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]";
+
 class Failed extends Error {}
+
+// A file that is to be checked is none, or is something else.
+class Unreadable extends Error {}
 
 const sha384 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha384")).digest();
 
@@ -177,29 +188,69 @@ function compare(claim, found, won, secret) {
 
 // The objects in a file: one a line, or a list under a name in one or more objects.
 function documents(path, name) {
-  const text = readFileSync(path, "utf8");
+  const text = content(path);
   let whole;
   try {
     whole = [JSON.parse(text)];
   } catch {
-    whole = text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+    try {
+      whole = text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+    } catch {
+      throw new Unreadable(`${path}: no JSON, whole or line by line`);
+    }
   }
-  return whole.flatMap((document) => document[name] ?? [document]);
+  const isObject = (one) => typeof one === "object" && one !== null && !Array.isArray(one);
+  const found = whole.flatMap((document) => (isObject(document) && name in document ? document[name] : [document]));
+  for (const needed of NEEDED[name]) {
+    if (!found.every((one) => isObject(one) && needed in one)) {
+      throw new Unreadable(`${path}: not every one of its ${name} has its ${needed}`);
+    }
+  }
+  return found;
+}
+
+// The text of a file.
+function content(path) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+  } catch (failure) {
+    throw new Unreadable(`${path}: ${failure.code === "ENOENT" ? "No such file or directory" : "no text"}`);
+  }
+}
+
+// The secret that a file holds in hex.
+function secretIn(path) {
+  const text = content(path).trim();
+  if (!/^([0-9a-f]{2})+$/.test(text)) throw new Unreadable(`${path}: a secret is hex digits and nothing else`);
+  return Buffer.from(text, "hex");
+}
+
+// What the command line asks for.
+function asked(options) {
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    if (positionals.length === 1) return { values, positionals };
+  } catch {
+    // an option that there is not
+  }
+  throw new Unreadable(USAGE);
 }
 
 function main() {
   const options = {
     payer: { type: "string", multiple: true, default: [] }, claims: { type: "string" }, secret: { type: "string" },
   };
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  if (positionals.length !== 1) throw new Error("usage: node verify_topic.mjs ROWS [--payer ACCOUNT]...");
+  const { values, positionals } = asked(options);
+  if (values.secret && !values.claims) {
+    throw new Unreadable("--secret: whose ids it hides is in the claims: give --claims too");
+  }
   const say = (line) => process.stdout.write(`${line}\n`);
   const found = checked(documents(positionals[0], "messages"));
   say(`${found.length} rows, each following from the one before it`);
   const won = winners(found, values.payer);
   const listed = values.claims ? documents(values.claims, "claims") : [];
   const claims = new Map(listed.map((claim) => [claim.claim_id, claim]));
-  const secret = values.secret ? Buffer.from(readFileSync(values.secret, "ascii").trim(), "hex") : null;
+  const secret = values.secret ? secretIn(values.secret) : null;
   for (const claim of claims.values()) {
     if (found.length === 0 || claim.topic_id === found[0].row.topic_id) compare(claim, found, won, secret);
   }
@@ -218,7 +269,13 @@ function main() {
 try {
   main();
 } catch (failure) {
-  if (!(failure instanceof Failed)) throw failure;
-  process.stdout.write(`FAILED ${failure.message}\n`);
-  process.exitCode = 1;
+  if (failure instanceof Unreadable) {
+    process.stderr.write(`error: ${failure.message}\n`);
+    process.exitCode = 2;
+  } else if (failure instanceof Failed) {
+    process.stdout.write(`FAILED ${failure.message}\n`);
+    process.exitCode = 1;
+  } else {
+    throw failure;
+  }
 }

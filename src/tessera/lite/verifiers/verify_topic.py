@@ -5,10 +5,11 @@
 ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
         or JSON with a list of "messages".
 ACCOUNT an account whose messages count; left out, every account's do.
-CLAIMS  a file of claims as `tessera lite claims --json` prints them: each is compared with the rows.
-SECRET  a file with the workspace's secret in hex: then also what each commitment stands for is checked.
+CLAIMS  a file of all the topic's claims, as `tessera lite export ROLE --claims` has them: each is compared.
+SECRET  a file with the workspace's secret in hex: then what each commitment of CLAIMS stands for is checked.
 
-Needs nothing but Python. Exit code 0: all holds; 1: the line that begins with FAILED says what does not.
+Needs nothing but Python. Exit code 0: all holds; 1: the line that begins with FAILED says what does not;
+2: there is nothing to check, and the line that begins with error says why.
 A running hash is SHA-384 over what Java's ObjectOutputStream writes of the previous hash, nine numbers and
 the message's own SHA-384. A claim wins if it is the first valid one of its contest: a task and a token.
 """
@@ -53,10 +54,19 @@ NAMED = {  # a field of the message: the field of a claim that it is the commitm
     "workspace": "workspace_id", "queue": "queue_id", "role": "role_id", "task": "task_id",
     "agent": "agent_id", "idempotency_sha256": "idempotency_sha256",
 }  # fmt: skip
+NEEDED = {  # what each document has, by the name that a list of them goes under
+    "messages": ("consensus_timestamp", "message", "payer_account_id", "running_hash", "running_hash_version",
+                 "sequence_number", "topic_id"),
+    "claims": ("claim_id", *NAMED.values(), "fencing_token", "lease_seconds", "state", "topic_id", "proof"),
+}  # fmt: skip
 
 
 class Failed(Exception):
     """Something does not hold."""
+
+
+class Unreadable(Exception):
+    """A file that is to be checked is none, or is something else."""
 
 
 def entity(text: str) -> list[int]:
@@ -190,13 +200,37 @@ def compare(claim: Row, found: Found, won: Won, secret: bytes | None) -> None:
 
 def documents(path: str, name: str) -> list[Row]:
     """The objects in a file: one a line, or a list under a name in one or more objects."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = content(path)
     try:
         whole = [json.loads(text)]
     except ValueError:
-        whole = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [one for document in whole for one in document.get(name, [document])]
+        try:
+            whole = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError:
+            raise Unreadable(f"{path}: no JSON, whole or line by line") from None
+    lists = [document.get(name, [document]) if type(document) is dict else [document] for document in whole]
+    found = [one for some in lists for one in some]
+    for needed in NEEDED[name]:
+        if not all(type(one) is dict and needed in one for one in found):
+            raise Unreadable(f"{path}: not every one of its {name} has its {needed}")
+    return found
+
+
+def content(path: str) -> str:
+    """The text of a file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from None
+
+
+def secret_in(path: str) -> bytes:
+    """The secret that a file holds in hex."""
+    text = content(path).strip()
+    if not re.fullmatch("([0-9a-f]{2})+", text, re.ASCII):
+        raise Unreadable(f"{path}: a secret is hex digits and nothing else")
+    return bytes.fromhex(text)
 
 
 def main(args: argparse.Namespace) -> Iterator[str]:
@@ -205,10 +239,7 @@ def main(args: argparse.Namespace) -> Iterator[str]:
     yield f"{len(found)} rows, each following from the one before it"
     won = winners(found, args.payer)
     claims = {claim["claim_id"]: claim for claim in documents(args.claims, "claims")} if args.claims else {}
-    secret = None
-    if args.secret:
-        with open(args.secret, encoding="ascii") as file:
-            secret = bytes.fromhex(file.read().strip())
+    secret = secret_in(args.secret) if args.secret else None
     for claim in claims.values():
         if not found or claim["topic_id"] == found[0][0]["topic_id"]:
             compare(claim, found, won, secret)
@@ -224,14 +255,22 @@ def main(args: argparse.Namespace) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Check an exported topic of lite claims.")
-    parser.add_argument("rows")
-    parser.add_argument("--payer", action="append", default=[])
-    parser.add_argument("--claims")
-    parser.add_argument("--secret")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("rows", metavar="ROWS")
+    parser.add_argument("--payer", metavar="ACCOUNT", action="append", default=[])
+    parser.add_argument("--claims", metavar="CLAIMS")
+    parser.add_argument("--secret", metavar="SECRET")
+    asked = parser.parse_args()
     try:
-        for said_line in main(parser.parse_args()):
+        if asked.secret and not asked.claims:
+            raise Unreadable("--secret: whose ids it hides is in the claims: give --claims too")
+        for said_line in main(asked):
             sys.stdout.write(said_line + "\n")
+    except Unreadable as nothing:
+        sys.stderr.write(f"error: {nothing}\n")
+        sys.exit(2)
     except Failed as failure:
         sys.stdout.write(f"FAILED {failure}\n")
         sys.exit(1)

@@ -71,9 +71,10 @@ select substr(bytes, 1, :bytes) as bytes from chunks where upload = :upload and 
 
 -- name: brief_beginning
 -- row: ChunkRow
--- The first bytes of a brief, whatever they are.
-select substr(cast(brief as blob), 1, :bytes) as bytes 
-from tasks t cross join briefs b on b.serial = t.serial where t.task_id = :task_id;
+-- The first bytes of a brief, whatever they are; of a workspace's task none, for what it says is its holder's to know.
+select substr(cast(brief as blob), 1, :bytes) as bytes
+from tasks t cross join briefs b on b.serial = t.serial cross join queues q on q.queue = t.queue
+where t.task_id = :task_id and q.workspace_id is null;
 
 -- name: catch_up_from
 -- row: Text

@@ -93,5 +93,6 @@ values (:requirement, :queue, :role_id, :capabilities);
 
 -- name: requirements_of_queue
 -- row: RequirementRow
+-- remembered until: add_requirement
 -- What the tasks of a queue ask for, or have.
 select * from requirements where queue = :queue order by requirement;

@@ -13,9 +13,10 @@ from records where store = :store and key = :key and version = :version;
 
 -- name: brief_beginning
 -- row: ChunkRow
--- The first bytes of a brief, whatever they are.
+-- The first bytes of a brief, whatever they are; of a workspace's task none, for what it says is its holder's to know.
 select substr(convert_to(brief, 'UTF8'), 1, cast(:bytes as integer)) as bytes
-from tasks t join briefs b on b.serial = t.serial where t.task_id = :task_id;
+from tasks t join briefs b on b.serial = t.serial join queues q on q.queue = t.queue
+where t.task_id = :task_id and q.workspace_id is null;
 
 -- name: catch_up_from
 -- row: Text
