@@ -231,18 +231,6 @@ class Prepared:
     def run(self, execute: Execute, params: dict[str, object]) -> None:
         execute(self.text, self.bind(params))
 
-    def given(self, rows_: list[tuple[object, ...]]) -> tuple[str]:
-        """The one parameter of a statement that takes rows: a JSON array of them."""
-        names = self.params
-        documents = [
-            {
-                name: int(value) if isinstance(value, bool) else value
-                for name, value in zip(names, one, strict=True)
-            }
-            for one in rows_
-        ]
-        return (msgspec.json.encode(documents).decode(),)
-
 
 def _maker(row: type[Row] | None) -> Callable[[Sequence[Any]], Any]:
     if row is None:
