@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from storage.pooler import Pooler
 
 import tessera
+from tessera.errors import Unavailable
 from tessera.runtime import Runtime, real_runtime
 from tessera.storage.jobs import Job
 from tessera.storage.port import LostRace, Transaction
@@ -139,3 +141,16 @@ def test_rows_arrive_as_they_were_given(dsn: str) -> None:
         (text, number, None if truth is None else int(truth), None)
         for text, number, truth in zip(texts, numbers, truths, strict=True)
     ]
+
+
+def test_a_pooler_that_lends_by_the_transaction_is_refused(dsn: str, store: tessera.Tessera) -> None:
+    """Behind a pooler that gives each client a connection of its own, a store is opened and used; behind one
+    that lends them by the transaction it is refused, in words that say what to set.
+    """
+    with Pooler(dsn, by_the_transaction=False) as pooler, tessera.open(pooler.dsn) as other:
+        assert [queue.name for queue in other.queues()] == ["q"]
+    with (
+        Pooler(dsn, by_the_transaction=True) as pooler,
+        pytest.raises(Unavailable, match="set pool_mode = session"),
+    ):
+        tessera.open(pooler.dsn)
