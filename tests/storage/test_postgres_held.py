@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import psycopg
@@ -18,10 +19,14 @@ from tessera.storage.postgres.engine import PostgresEngine
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.writer import Writer
 from tessera.surface import SURFACE
+from tessera.testing import World
 from tessera.verbs.claim import claim
 
 HELD = """select from pg_locks l join pg_database d on d.oid = l.database
   where l.locktype = 'advisory' and l.granted and d.datname = current_database()"""
+WAITING = """select from pg_locks join pg_stat_activity using (pid)
+  where not granted and datname = current_database()"""
+LOCK = "select from tasks where task_id = %s for no key update"
 QUEUE = {"lease_seconds": 3_600, "heartbeat_seconds": 600}
 
 
@@ -112,3 +117,27 @@ def test_a_claim_says_that_others_hold_what_is_ready(dsn: str, store: tessera.Te
     assert not writer.passed_over
     writer.close()
     home.close()
+
+
+def test_a_lapse_that_meets_a_submit_out_of_order_is_run_again(dsn: str, world: World) -> None:
+    """A settle that holds a child and wants its parent, while somebody holds the parent and wants the child,
+    as a submit would: the database ends one of them, and both are carried out.
+    """
+    with tessera.open(dsn, runtime=world.runtime()) as store, ThreadPoolExecutor(1) as aside:
+        store.define_queue("q", **QUEUE, max_attempts=1)
+        parent = store.enqueue(queue="q", kind="k", brief={})
+        (child,) = store.split(store.claim("q", "w").task_id, 1, [{"brief": {}}])
+        assert store.claim("q", "gone").task_id == child
+        world.pass_seconds(7_200)
+        with psycopg.connect(dsn) as other:
+            other.execute(LOCK, (parent,))
+            claiming = aside.submit(store.claim, "q", "w")
+            with psycopg.connect(dsn, autocommit=True) as looking:
+                while looking.execute(WAITING).fetchone() is None:
+                    pass
+            other.execute(LOCK, (child,))
+        lease = claiming.result()
+
+        assert (lease.task_id, lease.children[0].state) == (parent, "dead")
+        assert store.counts(recount=True).agree
+        assert [one.type for one in store.events(limit=100)].count("lease_lapsed") == 1
