@@ -15,6 +15,7 @@ from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.storage.jobs import Job
 from tessera.storage.postgres.connection import ENGINE, SESSION, Dsn
+from tessera.storage.postgres.crews import Crew, Runner
 from tessera.storage.postgres.engine import PostgresEngine
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.writer import Writer
@@ -141,3 +142,28 @@ def test_a_lapse_that_meets_a_submit_out_of_order_is_run_again(dsn: str, world: 
         assert (lease.task_id, lease.children[0].state) == (parent, "dead")
         assert store.counts(recount=True).agree
         assert [one.type for one in store.events(limit=100)].count("lease_lapsed") == 1
+
+
+def test_who_looks_again_holds_up_nobody(dsn: str, store: tessera.Tessera) -> None:
+    """A claim that got something is answered before its neighbour, in the same transaction, looks again for
+    what is held; while one looks again, another one is answered as it is.
+    """
+    store.define_queue("other", **QUEUE)
+    store.enqueue(queue="q", kind="k", brief={})
+    store.enqueue(queue="other", kind="k", brief={})
+    home = Home(Dsn(dsn), real_runtime())
+    answered: list[list[Job]] = []
+    crew, runner = Crew(home, "claiming", answered.append), Runner(home)
+    held, free, late = (Job(claim, (OWNER, Claim("w", queue=queue))) for queue in ("q", "other", "q"))
+    with psycopg.connect(dsn) as other:
+        other.execute("select from tasks t join queues using (queue) where name = 'q' for update of t")
+        crew._run(runner, [held, free])
+        assert answered == [[free], [held]]
+        with crew._looks_again:
+            crew._run(runner, [late])
+        assert answered == [[free], [held], [late]]
+
+    assert isinstance(free.outcome, Lease)
+    assert held.outcome == late.outcome == Empty(retry_after_seconds=1)
+    runner.close()
+    home.close()
