@@ -233,3 +233,17 @@ def test_n12_postgres_a_silent_node_loses_its_locks(nodes: list[Tessera], shared
         silent.pgconn.finish()
     assert (receipt.ok, receipt.replayed) == (True, False)
     assert nodes[1].task(task_id).priority == 0
+
+
+def test_n13_postgres_a_waiting_claim_gets_what_others_let_go_of(nodes: list[Tessera], shared: str) -> None:
+    """N13: a claim that waits while somebody else holds the only ready task is given it once that one lets
+    go, long before its time is up, though nothing was committed that anybody could be told of.
+    """
+    nodes[0].define_queue("let-go", **LONG)
+    task_id = nodes[0].enqueue(queue="let-go", kind="k", brief={})
+    with psycopg.connect(shared, application_name="somebody else") as holder:
+        holder.execute("select 1 from tasks where task_id = %s for update", (task_id,))
+        waiting = Aside(nodes[1].claim, "let-go", "w", wait_seconds=30)
+        assert nodes[0].claim("let-go", "w") is None
+        holder.rollback()
+    assert waiting.result(4).task_id == task_id

@@ -20,7 +20,6 @@ from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Dsn
 from tessera.storage.postgres.crews import Runner
 from tessera.storage.postgres.home import Home
-from tessera.storage.postgres.link import Link
 from tessera.storage.postgres.proof import committed
 from tessera.storage.postgres.telling import EVERYTHING, heard, heard_by_others
 from tessera.storage.postgres.writer import Writer
@@ -136,13 +135,6 @@ def test_a_text_that_postgres_cannot_keep_is_refused(store: tessera.Tessera) -> 
     assert store.results(lease.task_id)[0].output == {"text": "\0"}
 
 
-def test_bytes_larger_than_a_socket_takes(store: tessera.Tessera) -> None:
-    """Pieces of a blob travel whole, whatever the socket holds."""
-    data = bytes(range(256)) * 20_000
-    for _ in range(3):
-        assert store.get_blob(store.put_blob(data)) == data
-
-
 def test_lease_holders_do_not_stand_behind_claims(dsn: str, store: tessera.Tessera) -> None:
     """While a claim waits in the database, heartbeats, submits and enqueues of the same process go on."""
     store.enqueue(queue="q", kind="k", brief={})
@@ -161,26 +153,6 @@ def test_lease_holders_do_not_stand_behind_claims(dsn: str, store: tessera.Tesse
         other.rollback()
         stuck.join()
     assert claims
-
-
-def test_reads_travel_with_the_opening(
-    dsn: str, store: tessera.Tessera, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A claim is three round trips, a submit two."""
-    trips: list[str] = []
-    flush = Link.flush
-    monkeypatch.setattr(Link, "flush", lambda self: (trips.append(""), flush(self)))
-    for task in range(3):
-        store.enqueue(queue="q", kind="k", brief={"n": task})
-    for after_the_first in (False, True):
-        trips.clear()
-        lease = store.claim("q", "w")
-        if after_the_first:  # which still has to learn of the queue
-            assert len(trips) == 3
-        trips.clear()
-        store.submit(lease.task_id, lease.fencing_token, {}, f"key-{lease.task_id}")
-        if after_the_first:
-            assert len(trips) == 2
 
 
 def test_news_fits_a_notification_and_is_not_ones_own() -> None:

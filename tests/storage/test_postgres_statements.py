@@ -130,8 +130,7 @@ def _plan(session: psycopg.Connection[Any], statement: Statement) -> dict[str, A
     asked = statement.text
     if statement.params:
         session.execute(f"prepare planned as {statement.text}".encode())
-        given = 1 if statement.as_rows else len(statement.params)
-        asked = f"execute planned ({', '.join(['null'] * given)})"
+        asked = f"execute planned ({', '.join(['null'] * len(statement.params))})"
     with session.transaction():
         if statement.name in LOOKS:  # which a connection runs that is set for looks
             session.execute(b"set local enable_bitmapscan = on")

@@ -89,6 +89,14 @@ class TaskRow(Row, frozen=True):
     hard_expires_at: int | None
 
 
+class ReadyRow(TaskRow, frozen=True):
+    """A task that may be leased, with its brief as `BriefRow` has it; without, if that is not there."""
+
+    sha256: str | None
+    brief: bytes | None
+    traceparent: str | None
+
+
 class NamedTask(Row, frozen=True):
     """A task as others refer to it."""
 

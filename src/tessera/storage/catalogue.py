@@ -8,8 +8,8 @@ file and positions at run time.
 The files are written for SQLite and for every dialect that reads the same words. A dialect's folder replaces
 a statement by the same name where its words differ, and its folder `locks` says, again by name, what a verb
 runs just before it reads: a statement that locks the rows which the verb is about to decide by. A replacement
-with the line `-- rows: as json` writes any number of rows at once: its one parameter is a JSON array of
-objects, whose names are the parameters of the statement that it replaces.
+with the line `-- rows: as arrays` writes any number of rows at once: each of its parameters, which are those
+of the statement that it replaces, is an array of that column's values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FOLDERS = (SQL, SQL.parent.parent / "lite" / "sql")  # a store's; the rooms that
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (\w+)\n", re.MULTILINE)
 _REMEMBERED = re.compile(r"^-- remembered until: ([\w, ]+)\n", re.MULTILINE)
-_AS_ROWS = re.compile(r"^-- rows: as json\n", re.MULTILINE)
+_AS_ROWS = re.compile(r"^-- rows: as arrays\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 Bind = Callable[[dict[str, object]], tuple[object, ...]]
@@ -60,7 +60,7 @@ class Statement:
     bind: Bind
     row: type[rows.Row] | None  # None: it writes
     remembered_until: tuple[str, ...]  # the statements that change its answer; none: never remembered
-    as_rows: bool = False  # its one parameter is a JSON array of objects, a row each, of these names
+    as_rows: bool = False  # each parameter is an array: of one column of any number of rows
     locks: Statement | None = None  # what a verb, but no look, runs first with the same parameters
 
 
@@ -87,8 +87,8 @@ def load(
     }
     statements = {name: _statement(name, text, structs, dialect) for name, text in blocks.items()}
     for name, statement in statements.items():
-        if statement.as_rows:
-            statements[name] = replace(statement, params=ours[name], bind=_binder(ours[name]))
+        if statement.as_rows and set(statement.params) != set(ours[name]):
+            raise ValueError(f"{name} takes other parameters than what it replaces")
     for name, text in locks.items():
         lock = _statement(f"{name}, locked", text, structs, dialect)
         if unknown := set(lock.params) - set(statements[name].params):

@@ -95,6 +95,17 @@ class Heads:
         """When the first lease of the claims before this one lapses."""
         return self._due.get(queue.queue)
 
+    def passed_over(self, line: Line) -> bool:
+        """Whether tasks of a line are ready that could not be read, because others hold them just now."""
+        queue, kinds, effects = line
+        taken = json_text(sorted(self._taken))
+        if kinds is None and effects is None:
+            found = self._tx.one("passed_over", queue=queue, taken=taken)
+        else:
+            lanes = self._tx.one("lanes_matching", queue=queue, kinds=kinds, effects=effects).value
+            found = self._tx.one("passed_over_in_lanes", lanes=lanes, taken=taken)
+        return bool(found.value)
+
     def _look(self, line: Line, wanted: int) -> None:
         """Read a line so far that `wanted` tasks of it are free, if there are so many."""
         queue, kinds, effects = line
@@ -156,7 +167,7 @@ def _decide(
     picked = _picked(runtime, caller, ask, queues, (_text(kinds), _text(effects)), heads)
     picks = [_pick(tx, caller, ask, task, queue, heads.brief(task)) for task, queue in picked]
     heads.add(caller, ask, picks)
-    return picks or _empty(tx, queues, heads)
+    return picks or _empty(tx, queues, (_text(kinds), _text(effects)), heads)
 
 
 def _picked(
@@ -243,10 +254,16 @@ def _order(task: TaskRow) -> tuple[object, ...]:
     return task.claimed_at, -task.priority, task.created_at, task.task_id
 
 
-def _empty(tx: Transaction, queues: list[QueueRow], heads: Heads) -> Empty:
-    """Come back when the next thing falls due, at the latest in half a minute."""
+def _empty(
+    tx: Transaction, queues: list[QueueRow], filters: tuple[str | None, str | None], heads: Heads
+) -> Empty:  # fmt: skip
+    """Come back when the next thing falls due, at the latest in half a minute; soon, if there is something
+    that others hold and may let go of.
+    """
     seconds = RETRY_AFTER_SECONDS_MAX
     for queue in queues:
+        if not queue.paused and heads.passed_over((queue.queue, *filters)):
+            seconds = 1
         for due in (tx.one("earliest_due", queue=queue.queue).value, heads.due(queue)):
             if due is not None:
                 seconds = min(seconds, -((tx.now - due) // SECOND_US))

@@ -8,15 +8,19 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from tessera.limits import REMEMBERED_ROWS_MAX
-from tessera.rows import Descendant, NamedTask, TaskRow
+from tessera.canonical import json_text
+from tessera.limits import REMEMBERED_ROWS_MAX, ROWS_SENT_AHEAD
+from tessera.rows import BriefRow, Descendant, NamedTask, ReadyRow, TaskRow
+from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.connection import Prepared
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.link import Asked, Link
 
-TASKS = (TaskRow, NamedTask, Descendant)  # rows that a verb may decide by only once they are locked
+TASKS = (TaskRow, ReadyRow, NamedTask, Descendant)  # rows that a verb may decide by only once they are locked
 # Statements that lock what they answer with, and pass over what others have locked.
 SKIPPING = frozenset({"next_ready", "next_ready_in_lanes", "lapsed_in_queue", "due_in_queue"})
+# Statements that say whether these have passed over anything.
+PASSED_OVER = frozenset({"passed_over", "passed_over_in_lanes"})
 
 
 class Unlocked(Exception):
@@ -41,6 +45,7 @@ class Asking:
         self.now = 0
         self.wrote = False
         self.memory_is_void = False  # everybody's, with the commit
+        self.passed_over = False  # whether a claim has found nothing but what others hold
         self.writes: list[Asked] = []  # to be looked at
         self.locked: set[int] = set()  # tasks, by serial
         self.locks: set[tuple[str, tuple[object, ...]]] = set()  # what else: by statement and parameters
@@ -94,7 +99,10 @@ class Asking:
         self.link.flush()
 
     def _write_rows(self, statement: Prepared, rows: list[tuple[object, ...]]) -> None:
-        self.ask(statement, statement.given(rows))  # fails by itself if it does not change all
+        assert self.link is not None
+        self.ask(statement, arrays_of(rows))  # fails by itself if it does not change all
+        if len(rows) >= ROWS_SENT_AHEAD:
+            self.link.send()
         self._forget(statement.name)
 
     def _rows(self, statement: Prepared, params: dict[str, object]) -> list[Any]:
@@ -105,10 +113,27 @@ class Asking:
             self._refuse_unlocked(statement, params)
             asked = self.ask(statement, key[1])
             self.flush()
-            rows = self.seen[key] = asked.rows
+            rows = asked.rows
+            self.see(statement, key, rows)
+            self.passed_over = self.passed_over or (statement.name in PASSED_OVER and rows[0].value > 0)
         if rows and statement.row in TASKS:
             self._check(statement.name, rows)
         return rows
+
+    def see(self, statement: Prepared, key: tuple[str, tuple[object, ...]], rows: list[Any]) -> None:
+        """Keep what a statement has answered, until something is written or locked: also as the answer to the
+        question for the briefs that came with it.
+        """
+        self.seen[key] = rows
+        if statement.row is not ReadyRow or not rows:
+            return
+        serials = [row.serial for row in rows]
+        briefs = [BriefRow(row.serial, row.sha256, row.brief, row.traceparent) for row in rows if row.sha256]
+        if len(rows) == 1:
+            asked, params = self.prepared("brief_of"), dict[str, object](serial=serials[0])
+        else:
+            asked, params = self.prepared("briefs_of"), dict[str, object](serials=json_text(serials))
+        self.seen[asked.name, asked.bind(params)] = briefs
 
     def _remembered(self, statement: Prepared, params: dict[str, object]) -> Any:
         rows = self.memory.setdefault(statement.name, {})

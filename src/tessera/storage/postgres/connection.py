@@ -138,8 +138,8 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
         connection.adapters.register_dumper(int, Int8Dumper)  # one type, so one plan, for every number
         connection.adapters.register_dumper(bool, FlagDumper)
         configure, session = ENGINE["configure"], ENGINE["session"]
-        connection.execute(configure.text, [msgspec.json.encode(settings).decode()])
-        found = connection.execute(session.text).fetchone()
+        connection.execute(configure.text, [msgspec.json.encode(settings).decode()], prepare=False)
+        found = connection.execute(session.text, prepare=False).fetchone()
         assert found is not None
         who = Session(*found)
         if who.version < VERSION_LEAST:
@@ -147,7 +147,7 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
                 f"PostgreSQL 15 or newer is needed, this is {who.version // 10_000}", definite=True
             )
         if who.commits == "off":  # then an answer would not survive a power cut
-            connection.execute(configure.text, ['{"synchronous_commit": "on"}'])
+            connection.execute(configure.text, ['{"synchronous_commit": "on"}'], prepare=False)
     except psycopg.Error as error:
         connection.close()
         raise refusal_of(error) from error
@@ -169,7 +169,13 @@ _CONFLICTS = (
     errors.UniqueViolation,
     errors.DivisionByZero,
 )
+LENT: Final = (
+    "a pooler lends the database's connections by the transaction: set pool_mode = session, or name the "
+    "database itself"
+)
 _SAID_OF: dict[type[Exception], str] = {
+    errors.DuplicatePreparedStatement: LENT,
+    errors.InvalidSqlStatementName: LENT,
     errors.LockNotAvailable: f"others have held the rows for {LOCK_SECONDS_MAX} seconds; try again",
     errors.QueryCanceled: "the database took too long; try again",
     errors.DiskFull: "the database's disk is full: make room and try again",
@@ -230,18 +236,6 @@ class Prepared:
 
     def run(self, execute: Execute, params: dict[str, object]) -> None:
         execute(self.text, self.bind(params))
-
-    def given(self, rows_: list[tuple[object, ...]]) -> tuple[str]:
-        """The one parameter of a statement that takes rows: a JSON array of them."""
-        names = self.params
-        documents = [
-            {
-                name: int(value) if isinstance(value, bool) else value
-                for name, value in zip(names, one, strict=True)
-            }
-            for one in rows_
-        ]
-        return (msgspec.json.encode(documents).decode(),)
 
 
 def _maker(row: type[Row] | None) -> Callable[[Sequence[Any]], Any]:

@@ -17,10 +17,12 @@ from tessera.limits import (
     CREW_VERBS_MANY,
     CREW_VERBS_MAX,
     LATE_SECONDS,
+    LOOKS_AGAIN_SECONDS,
     LOST_RACES_MAX,
     PATIENCE_SECONDS_MAX,
     SECOND_US,
 )
+from tessera.models import Empty
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import LostRace
 from tessera.storage.postgres.connection import Lost, UnknownOutcome, refusal_of
@@ -66,6 +68,7 @@ class Crew:
         self._changed = threading.Condition(lock)  # for threads that have nothing to do
         self._many = threading.Condition(lock)  # for the one that stands by
         self._threads: list[threading.Thread] = []
+        self._looks_again = threading.Lock()  # held by the thread that does
         self._working = self._idle = 0
         self._stands_by = False
         self._turn = 0  # how often verbs were taken out of the line
@@ -100,15 +103,44 @@ class Crew:
         runner = Runner(self._home)
         try:
             while jobs := self._next():
-                try:
-                    runner.run(jobs)
-                finally:
-                    with self._changed:
-                        self._working -= 1
-                        self._home.meter.batches.add(len(jobs))
-                self._answered(jobs)
+                self._run(runner, jobs)
         finally:
             runner.close()
+
+    def _run(self, runner: Runner, jobs: list[Job]) -> None:
+        """Run verbs and answer them. Claims that found nothing but what others hold look again, a few times:
+        most transactions are over in a moment, and leave some of what they hold as it was. One thread of a
+        crew does so at a time, for the others have the rest to do.
+        """
+        self._carry_out(runner, jobs)
+        held_up = runner.held_up(jobs)
+        if not held_up or not self._looks_again.acquire(blocking=False):
+            self._answered(jobs)
+            return
+        try:
+            self._answer_but(held_up, jobs)
+            for seconds in LOOKS_AGAIN_SECONDS:
+                if not held_up or self._home.closing.wait(seconds):
+                    break
+                with self._changed:
+                    self._working += 1
+                self._carry_out(runner, held_up)
+                jobs, held_up = held_up, runner.held_up(held_up)
+                self._answer_but(held_up, jobs)
+            self._answer_but([], held_up)
+        finally:
+            self._looks_again.release()
+
+    def _carry_out(self, runner: Runner, jobs: list[Job]) -> None:
+        try:
+            runner.run(jobs)
+        finally:
+            with self._changed:
+                self._working -= 1
+
+    def _answer_but(self, later: list[Job], jobs: list[Job]) -> None:
+        if now := [job for job in jobs if job not in later]:
+            self._answered(now)
 
     def _next(self) -> list[Job]:
         """What stands in line, up to a bound, when it is time to run it; nothing once all is over."""
@@ -144,8 +176,13 @@ class Runner:
         self._writer = Writer(home)
         self.close = self._writer.close
 
+    def held_up(self, jobs: list[Job]) -> list[Job]:
+        """The claims among verbs that were just run that have found nothing, if what is ready is held."""
+        return [job for job in jobs if isinstance(job.outcome, Empty)] if self._writer.passed_over else []
+
     def run(self, jobs: list[Job]) -> None:
         """Their outcomes are durable when this returns."""
+        self._writer.passed_over = False
         left = jobs
         if len(jobs) > 1:
             try:

@@ -9,13 +9,14 @@ from functools import cache
 
 import psycopg
 
+from tessera.errors import Unavailable
 from tessera.runtime import Runtime
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
 from tessera.storage.meter import Meter
 from tessera.storage.port import News
 from tessera.storage.postgres.clock import Clock
-from tessera.storage.postgres.connection import ENGINE, Connection, Dsn, Prepared, connect
+from tessera.storage.postgres.connection import ENGINE, LENT, Connection, Dsn, Prepared, connect
 from tessera.storage.postgres.disk import Disk
 from tessera.storage.postgres.rows import Session
 
@@ -64,6 +65,24 @@ class Home:
         self.watch: Callable[[News], None] | None = None
         self._spare: list[tuple[Connection, Session]] = [connect(dsn)]
         self.node = self._spare[0][1].name  # which of the notifications are our own
+        self._refuse_lent()
+
+    def _refuse_lent(self) -> None:
+        """Refuse a pooler that lends a connection by the transaction: settings, prepared statements and what
+        is listened to would be those of whoever had it before. There one that is made now is the same as
+        the one that is idle. A pooler is known by its own word for the connection's process.
+        """
+        connection, session = self._spare[0]
+        if connection.info.backend_pid == int(session.name.partition(":")[0]):
+            return
+        try:
+            other, its_session = connect(self.dsn)
+            other.close()
+            if its_session.name == session.name:
+                raise Unavailable(LENT, definite=True)
+        except Unavailable:
+            self.close()
+            raise
 
     @contextmanager
     def plain(self) -> Iterator[Connection]:

@@ -2,13 +2,15 @@
 
 This is psycopg's pipeline mode without its cursors: a statement costs a few microseconds here rather than a
 hundred, which threads that share one interpreter feel. Each round trip ends with a synchronisation point, so
-that the server knows a transaction whose client has fallen silent for an idle one, and ends it in time.
+that the server knows a transaction whose client has fallen silent for an idle one, and ends it in time. What
+is long to carry out may be sent ahead of its round trip: the server is then at work while the client is.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -52,6 +54,7 @@ class Link:
         self._prepared: set[str] = set()
         self._commands: deque[Callable[[], None]] = deque()
         self._expected: list[Asked | str] = []  # answers, and names of statements that are being prepared
+        self._sent = 0  # how many of these the server was asked for already
 
     def ask(self, statement: Prepared, params: tuple[object, ...] = ()) -> Asked:
         """Ask with the next round trip."""
@@ -66,13 +69,24 @@ class Link:
         self._expected.append(asked)
         return asked
 
+    def send(self) -> None:
+        """Let the server begin with what was asked; the answers come with the next `flush`."""
+        try:
+            while self._commands:
+                self._commands.popleft()()
+            self._sent = len(self._expected)
+            self._pg.flush()  # what the socket does not take now goes with the rest
+        except BaseException:
+            self.connection.close()
+            raise
+
     def flush(self) -> None:
         """One round trip: everything asked is answered, or the first error raised and nothing after it
         done.
         """
         if not self._expected:
             return
-        expected, self._expected = self._expected, []
+        expected, self._expected, self._sent = self._expected, [], 0
         self._commands.append(self._pg.pipeline_sync)
         try:
             found = self.connection.wait(self._results(len(expected)))
@@ -88,10 +102,13 @@ class Link:
             raise error
 
     def forget(self) -> None:
-        """Ask nothing of what was not sent yet."""
-        self._prepared -= {one for one in self._expected if isinstance(one, str)}
-        self._expected.clear()
+        """Ask nothing of what was not sent yet, and pass over the answers to what was."""
+        self._prepared -= {one for one in self._expected[self._sent :] if isinstance(one, str)}
+        del self._expected[self._sent :]
         self._commands.clear()
+        if not self.connection.closed:
+            with suppress(psycopg.Error):
+                self.flush()
 
     def run(self, statement: Prepared, params: tuple[object, ...] = ()) -> Asked:
         """Ask and get the answer."""

@@ -19,10 +19,11 @@ import psycopg
 
 from tessera.canonical import json_text
 from tessera.errors import TesseraError
-from tessera.limits import RELOCKS_MAX, SETTLES_PER_TURN_MAX
+from tessera.limits import IDLE_VERB_SECONDS_MAX, RELOCKS_MAX, SETTLES_PER_TURN_MAX
 from tessera.states import STATES
 from tessera.storage.jobs import AGAIN, Job, grouped
 from tessera.storage.port import LostRace, Overdue
+from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.asking import Asking, Unlocked
 from tessera.storage.postgres.connection import Lost, conflict_of, is_lost
 from tessera.storage.postgres.foresight import Read, foreseen
@@ -64,6 +65,8 @@ class Writer(Asking):
             lost = self._undo()
             if lost:
                 raise Lost from error
+            if isinstance(error, psycopg.errors.LockNotAvailable) and self._end_silent():
+                raise LostRace("silence") from error
             if isinstance(error, psycopg.Error):
                 raise conflict_of(error) from error
             raise
@@ -100,7 +103,7 @@ class Writer(Asking):
         if named.families:
             locking.append(self._ask("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
-            locking.append(self._lock_tasks(sorted(named.tasks), sorted(named.ending), []))
+            locking.append(self._lock_tasks(sorted(named.tasks), named.ending, []))
         self._read_clock(locking, reads=list(foreseen(jobs, self.recall)))
 
     def _relock(self, found: Unlocked) -> None:
@@ -108,20 +111,16 @@ class Writer(Asking):
         self.seen.clear()
         locking = []
         if found.serials:
-            locking.append(self._lock_tasks([], [], sorted(found.serials)))
+            locking.append(self._lock_tasks([], set(), sorted(found.serials)))
         if found.lock is not None:
             name, bound, statement = found.lock
             self.ask(statement, bound)
             self.locks.add((name, bound))
         self._read_clock(locking, found.not_before)
 
-    def _lock_tasks(self, task_ids: list[str], ending: list[str], serials: list[int]) -> Asked:
-        return self._ask(
-            "lock_tasks",
-            task_ids=json_text(task_ids),
-            ending=json_text(ending),
-            serials=json_text(serials),
-        )
+    def _lock_tasks(self, task_ids: list[str], ending: set[str], serials: list[int]) -> Asked:
+        named = arrays_of([(task_id, task_id in ending) for task_id in task_ids] or [(None, None)])
+        return self._ask("lock_tasks", task_ids=named[0], ending=named[1], serials=json_text(serials))
 
     def _ask(self, name: str, **params: object) -> Asked:
         statement = self.prepared(name)
@@ -135,7 +134,7 @@ class Writer(Asking):
         read = [self._ask(name, **params) for name, params in reads]
         self.flush()
         for (_, params), one in zip(reads, read, strict=True):
-            self.seen[one.statement.name, one.statement.bind(params)] = one.rows
+            self.see(one.statement, (one.statement.name, one.statement.bind(params)), one.rows)
         for one in locking:
             self.locked.update(row.value for row in one.rows)
         opening = asked.only()
@@ -193,10 +192,8 @@ class Writer(Asking):
         self.runtime.reach("commit.before")
         if wrote:
             if self.events:
-                append = self.prepared("append_event")
-                rows = append.given(self.events)
                 self.ask(self.prepared("lock_log"))
-                self.ask(append, rows)
+                self.ask(self.prepared("append_event"), arrays_of(self.events))
             if (text := heard_by_others(news, self.home.node)) is not None:
                 self.ask(self.prepared("tell"), (text,))
             if self.home.watch is not None:
@@ -264,6 +261,20 @@ class Writer(Asking):
             self._drop()
             return True
         return False
+
+    def _end_silent(self) -> bool:
+        """End the transactions of processes that have fallen silent in the middle of one: whether there were
+        any. (Nodes look for them all the time, but a store may be open in libraries only.)
+        """
+        assert self.link is not None
+        try:
+            ended = self.link.run(self.prepared("end_silent"), (IDLE_VERB_SECONDS_MAX,)).only().value
+        except psycopg.Error:
+            self._drop()
+            return False
+        if ended:
+            log.warning("ended %d transactions whose processes had fallen silent", ended)
+        return bool(ended)
 
     def _drop(self) -> None:
         link, self.link = self.link, None

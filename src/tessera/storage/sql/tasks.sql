@@ -106,6 +106,16 @@ from json_each(:lanes) j
   cross join lanes l on l.lane = t.lane
 order by t.priority desc, t.created_at, t.task_id limit :limit;
 
+-- name: passed_over
+-- row: Scalar
+-- Whether some ready task of a queue is held by others (1), so that claims pass over it. Here nobody holds any.
+select 0 as value;
+
+-- name: passed_over_in_lanes
+-- row: Scalar
+-- The same among some lanes.
+select 0 as value;
+
 -- name: save_task
 -- A task's row as it shall be, if nobody has changed it since it was read. Every single change of a task is this.
 update tasks set state = :state, due = :due, not_before = :not_before, fencing_token = :fencing_token,

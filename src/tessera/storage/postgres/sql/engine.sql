@@ -17,17 +17,20 @@ select coalesce(:scripted::bigint, (extract(epoch from clock_timestamp()) * 1000
 
 -- name: lock_tasks
 -- row: Scalar
--- Lock tasks, the oldest first: some by id, some by serial, and of those that may end also what waits for them.
+-- Lock tasks, the oldest first: some by id, some by serial, and of those that may end (1 beside their id) also what
+-- waits for them.
+with named as materialized (
+  select n.serial, n.parent, n.dependents, j.ends
+  from unnest(:task_ids::text[], :ending::smallint[]) j (task_id, ends) join tasks n on n.task_id = j.task_id collate "C"
+)
 select t.serial as value from tasks t where t.serial = any (array(
-  select n.serial from json_array_elements_text(:task_ids::json) j (value) join tasks n on n.task_id = j.value
+  select serial from named
   union
   select j.value::bigint from json_array_elements_text(:serials::json) j (value)
   union
-  select n.parent from json_array_elements_text(:ending::json) j (value) join tasks n on n.task_id = j.value
-  where n.parent is not null
+  select parent from named where ends = 1 and parent is not null
   union
-  select d.dependent from json_array_elements_text(:ending::json) j (value) join tasks n on n.task_id = j.value
-    join task_deps d on d.dependency = n.serial where n.dependents > 0
+  select d.dependent from named n join task_deps d on d.dependency = n.serial where n.ends = 1 and n.dependents > 0
 )) order by t.serial for no key update of t;
 
 -- name: lock_families

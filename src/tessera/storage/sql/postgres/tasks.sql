@@ -46,35 +46,63 @@ update tasks set dependents = dependents + 1, revision = revision + 1
 where task_id = any (array(select json_array_elements_text(cast(:dependencies as json))));
 
 -- name: next_ready
--- row: TaskRow
+-- row: ReadyRow
 -- The ready tasks of a queue that go first: priority, then age, then id; but for those that another claim is about to
--- take.
-select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null::bigint as claimed_at,
-  null::bigint as expires_at, null::bigint as hard_expires_at
-from tasks t join lanes l on l.lane = t.lane
-where t.queue = :queue and t.state = 0 and t.due is null
-order by t.priority desc, t.created_at, t.task_id limit :limit
-for no key update of t skip locked;
+-- take. Their briefs come with them, and save a round trip.
+select r.*, b.sha256, convert_to(b.brief, 'UTF8') as brief, b.traceparent
+from (
+  select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null::bigint as claimed_at,
+    null::bigint as expires_at, null::bigint as hard_expires_at
+  from tasks t join lanes l on l.lane = t.lane
+  where t.queue = :queue and t.state = 0 and t.due is null
+  order by t.priority desc, t.created_at, t.task_id limit :limit
+  for no key update of t skip locked
+) r left join briefs b on b.serial = r.serial
+order by r.priority desc, r.created_at, r.task_id;
 
 -- name: next_ready_in_lanes
--- row: TaskRow
+-- row: ReadyRow
 -- The same among some lanes: the first of each, then the first of those. A hundred more of each lane are looked at, in
 -- case that other claims are about to take those before them; one after the other is locked until there are enough.
-select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null::bigint as claimed_at,
-  null::bigint as expires_at, null::bigint as hard_expires_at
+select r.*, b.sha256, convert_to(b.brief, 'UTF8') as brief, b.traceparent
 from (
-  select first.serial, first.priority, first.created_at, first.task_id
-  from json_array_elements_text(cast(:lanes as json)) j (value)
+  select t.*, l.kind, l.effect, null as worker, null as key_id, null as claim_key, null::bigint as claimed_at,
+    null::bigint as expires_at, null::bigint as hard_expires_at
+  from (
+    select first.serial, first.priority, first.created_at, first.task_id
+    from json_array_elements_text(cast(:lanes as json)) j (value)
+      join lateral (
+        select serial, priority, created_at, task_id from tasks
+        where lane = j.value::bigint and state = 0 and due is null
+        order by priority desc, created_at, task_id limit cast(:limit as bigint) + 100) first on true
+    order by first.priority desc, first.created_at, first.task_id
+  ) c join lateral (
+    select * from tasks where serial = c.serial offset 0 for no key update skip locked
+  ) t on t.state = 0 and t.due is null
+    join lanes l on l.lane = t.lane
+  order by c.priority desc, c.created_at, c.task_id limit :limit
+) r left join briefs b on b.serial = r.serial
+order by r.priority desc, r.created_at, r.task_id;
+
+-- name: passed_over
+-- row: Scalar
+-- Whether some ready task of a queue is held by others (1), so that a claim which found none has passed over it;
+-- `taken` is a JSON array of the serials of those that the same transaction is about to lease.
+select count(*) as value from (
+  select from (
+    select serial from tasks where queue = :queue and state = 0 and due is null
+    order by priority desc, created_at, task_id limit json_array_length(cast(:taken as json)) + 1) r
+  where serial not in (select json_array_elements_text(cast(:taken as json))::bigint) limit 1) p;
+
+-- name: passed_over_in_lanes
+-- row: Scalar
+-- The same among some lanes (a JSON array).
+select count(*) as value from (
+  select from json_array_elements_text(cast(:lanes as json)) j (value)
     join lateral (
-      select serial, priority, created_at, task_id from tasks
-      where lane = j.value::bigint and state = 0 and due is null
-      order by priority desc, created_at, task_id limit cast(:limit as bigint) + 100) first on true
-  order by first.priority desc, first.created_at, first.task_id
-) c join lateral (
-  select * from tasks where serial = c.serial offset 0 for no key update skip locked
-) t on t.state = 0 and t.due is null
-  join lanes l on l.lane = t.lane
-order by c.priority desc, c.created_at, c.task_id limit :limit;
+      select serial from tasks where lane = j.value::bigint and state = 0 and due is null
+      order by priority desc, created_at, task_id limit json_array_length(cast(:taken as json)) + 1) r
+    on r.serial not in (select json_array_elements_text(cast(:taken as json))::bigint) limit 1) p;
 
 -- name: promote_tasks
 -- Ready tasks whose start has come: a JSON array of serials.
