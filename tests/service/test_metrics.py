@@ -209,6 +209,8 @@ def test_a_store_on_postgresql_has_figures_too(dsn: str) -> None:
     assert at(found, "tessera_tasks", queue="q", state="ready") == 1
     assert at(found, "tessera_verbs_total", verb="enqueue", outcome="ok") == 1
     assert at(found, "tessera_commit_verbs_sum") >= 1
+    assert at(found, "tessera_sync_seconds_count") >= 1
+    assert at(found, "tessera_sync_seconds_sum") > 0
     assert at(found, "tessera_expired_leases", queue="q") == 0
     assert ("tessera_wal_bytes", frozenset()) not in found
 

@@ -105,7 +105,6 @@ class Crew:
                 finally:
                     with self._changed:
                         self._working -= 1
-                        self._home.meter.batches.add(len(jobs))
                 self._answered(jobs)
         finally:
             runner.close()
