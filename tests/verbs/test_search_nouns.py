@@ -292,17 +292,8 @@ def test_searches_beside_writers(bench: Bench) -> None:
     searcher.start()
     try:
         for version in range(60):
-            bench.store.put_records(
-                [
-                    {
-                        "store": "s",
-                        "key": key,
-                        "value": f"pair {version}",
-                        "expected_version": version or None,
-                    }
-                    for key in ("a", "b")
-                ]
-            )
+            one = {"store": "s", "value": f"pair {version}", "expected_version": version or None}
+            bench.store.put_records([{**one, "key": key} for key in ("a", "b")])
     finally:
         stop.set()
         searcher.join()
