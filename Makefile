@@ -6,6 +6,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BACKEND ?= store
+# Hundreds of processes start here: each would compile all it loads if none may keep that.
+unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for another process, a terminal or a disk, so a few more than there are cores.
 PROCESSES ?= 3
 # A service elsewhere is restarted by the suite, so by default its tests run one after another.
