@@ -44,7 +44,7 @@ def test_what_a_killed_process_has_left_is_removed(temporary: Path) -> None:
         assert left < set(temporary.iterdir())
         process.kill()
     sweep("mine-")
-    assert sorted(one.name[:11] for one in temporary.iterdir()) == ["tessera-pg-"] * 2
+    assert sorted(one.name[:11] for one in temporary.iterdir()) == ["tessera-pg."] * 2
     other = Server()
     assert set(temporary.iterdir()) == {own.folder, other.folder}
     own.throw_away()

@@ -29,7 +29,7 @@ from tessera.runtime import real_runtime
 from tessera.scratch import Scratch, sweep
 
 START_SECONDS_MAX = 60
-_FOLDERS = "tessera-pg-"  # how the names of clusters' folders begin
+_FOLDERS = "tessera-pg."  # how the names of clusters' folders begin
 _LOOK_SECONDS = 0.02  # between two looks whether it answers
 _ROOTS_STAND_IN = "nobody"  # PostgreSQL refuses to run as root
 SETTINGS: Mapping[str, str] = {"listen_addresses": "", "max_connections": "200", "shared_buffers": "64MB"}

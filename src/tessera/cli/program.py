@@ -17,7 +17,7 @@ from tessera.cli.text import cut_front, json_value
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
 from tessera.scratch import Scratch
 
-FOLDERS: Final = "tessera-work-"  # how the names of private directories begin
+FOLDERS: Final = "tessera-work."  # how the names of private directories begin
 STDOUT_BYTES_MAX: Final = 4 * OUTPUT_BYTES_MAX  # white space and escapes may fall away; beyond, nobody looks
 
 
