@@ -6,10 +6,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BACKEND ?= store
+# Hundreds of processes start here: each would compile all it loads if none may keep that.
+unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for another process, a terminal or a disk, so a few more than there are cores.
 PROCESSES ?= 3
 # A service elsewhere is restarted by the suite, so by default its tests run one after another.
 SUITE_PROCESSES ?= 0
+# What `make check` runs, and `make test` with it, once.
+CHECKED := tests/test_tidy.py tests/test_docs.py
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +22,8 @@ demo: .venv/base  ## a small swarm studies Python's standard library: about half
 	$(BIN)/python -m examples.stdlib_swarm
 
 test: check tmux browser typescript  ## everything that must hold, in its short form
-	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder \
+		$(addprefix --ignore ,$(CHECKED))
 	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES)
 	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES) BACKEND=http
 	$(MAKE) --no-print-directory suite SUITE_PROCESSES=$(PROCESSES) BACKEND=postgres
@@ -38,7 +43,7 @@ check: .venv/dev  ## format, lint, types, imports, tidiness
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache > .venv/imports.txt || (cat .venv/imports.txt; exit 1)
-	$(BIN)/python -m pytest tests/test_tidy.py tests/test_docs.py
+	$(BIN)/python -m pytest $(CHECKED)
 
 format: .venv/dev  ## put every file into its form
 	$(BIN)/ruff format --quiet .
@@ -77,7 +82,7 @@ bench-postgres: .venv/dev .venv/bench  ## measure what docs/guides/postgres.md c
 
 soak: .venv/dev  ## the long form of the racing, dying and power-cut tests
 	TESSERA_LONG=1 $(BIN)/python -m pytest tests/model tests/race tests/cases tests/crash tests/powercut tests/messages tests/wake \
-		tests/service/test_lifecycle.py tests/service/openapi
+		tests/service/test_lifecycle.py tests/service/openapi tests/upkeep/test_deaths.py
 
 chaos: .venv/dev  ## kill and freeze nodes, workers and the database under load, on BACKEND=store or postgres
 	TESSERA_LONG=1 TESSERA_CHAOS_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest tests/chaos -k $(BACKEND) -vv

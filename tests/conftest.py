@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from long_ones import LONG_ONES
 
 import tessera
 from tessera.testing import World, temporary_store
 from tessera.testing_postgres import Server, database
+
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first; within a file, and among the others, nothing moves."""
+    order = {TESTS / name: place for place, name in enumerate(LONG_ONES)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))
 
 
 @pytest.fixture

@@ -46,6 +46,12 @@ PASTED = [
         ["nouns/keys.md", "Given up before:"],
         ["nouns/keys.md", "Given up before:"],
     ),
+    (
+        "docs/guides/observability.md",
+        "",
+        ['tessera_tasks{queue="review",state="ready"} 0.0', "tessera_claims_limit 24.0"],
+        ["tessera_claims_limit 24.0"],
+    ),
     ("examples/README.md", "", [": done\n"], [": done\n"]),
 ]
 
@@ -58,10 +64,10 @@ def free_port() -> str:
 def session(page: Path, folder: Path, port: str) -> str:
     """The page as one shell script. Python that begins with `# NAME.py` is saved under that name, for the
     shell to run; other Python runs where it stands, together with what follows before the next shell. The
-    service has a free port instead of its own.
+    service has a free port instead of its own, its figures another.
     """
     script, python = [f"export TESSERA_PORT={port}"], ""
-    text = page.read_text(encoding="utf-8").replace("8787", port)
+    text = page.read_text(encoding="utf-8").replace("8787", port).replace("9464", free_port())
     for number, (language, block) in enumerate(BLOCK.findall(text)):
         if named := re.match(r"# (\w+\.py)\n", block):
             (folder / named[1]).write_text(block, encoding="utf-8")

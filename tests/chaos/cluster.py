@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -72,13 +70,12 @@ def cluster() -> Iterator[tuple[Cluster, str]]:
 def pair() -> Iterator[tuple[Cluster, Cluster, str]]:
     """A primary, a synchronous standby, and the DSN of an empty database on whichever is the primary."""
     with ExitStack() as stack:
-        folders = [Path(tempfile.mkdtemp(prefix="tessera-pg-")) for _ in range(2)]
-        primary, standby = Cluster(folders[0], SETTINGS), Cluster(folders[1], SETTINGS)
+        primary, standby = Cluster(settings=SETTINGS), Cluster(settings=SETTINGS)
         stack.callback(standby.throw_away)
         stack.enter_context(primary)
         primary.ask(f"create database {DATABASE}")
         stand_by(standby, primary)
-        hosts = ",".join(str(folder) for folder in folders)
+        hosts = f"{primary.folder},{standby.folder}"
         yield (
             primary,
             standby,

@@ -39,7 +39,12 @@ def test_a_signal_releases_what_runs(cli, store, enqueue, pipe, number) -> None:
 
 
 def test_a_killed_worker_takes_its_commands_along(cli, enqueue, pipe, tmp_path) -> None:
-    """SIGKILL of the worker ends the whole group of each command: none of it goes on to write."""
+    """SIGKILL of the worker ends the whole group of each command: none of it goes on to write. The next
+    worker removes the files that were theirs.
+    """
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    cli.env["TMPDIR"] = str(temporary)
     tasks = {enqueue(), enqueue()}
     written = tmp_path / "written"
     later = f"exec 3>{pipe.path}; trap '' TERM; (sleep 15; echo 1 > {written}) & echo on >&3; wait"
@@ -55,6 +60,11 @@ def test_a_killed_worker_takes_its_commands_along(cli, enqueue, pipe, tmp_path) 
 
     pipe.wait_for_end()
     assert not written.exists()
+    assert len(list(temporary.iterdir())) == 2
+    cli("queues", "define", "idle")
+    with cli.process("work", "idle", "--worker", "w2", "--drain", "--", "true") as worker:
+        end(worker)
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_signal_wakes_an_idle_worker(cli, enqueue) -> None:

@@ -169,7 +169,7 @@ class Machine(Stage):
 
 
 Machine.TestCase.settings = settings(
-    max_examples=2_000 if LONG else 50,
+    max_examples=2_000 if LONG else 30,
     stateful_step_count=60 if LONG else 45,
     deadline=None,
     database=None,

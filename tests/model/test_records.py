@@ -283,7 +283,7 @@ class Records(RuleBasedStateMachine):
 
 
 Records.TestCase.settings = settings(
-    max_examples=1_000 if LONG else 50,
+    max_examples=1_000 if LONG else 30,
     stateful_step_count=50 if LONG else 30,
     deadline=None,
     database=None,

@@ -24,7 +24,7 @@ from tessera.storage.loop import LoopEngine
 from tessera.surface import SURFACE
 
 LONG = "TESSERA_LONG" in os.environ
-CUTS = 2_000 if LONG else 150
+CUTS = 2_000 if LONG else 60
 VERBS = {name: row.run() for name, row in SURFACE.items()}
 
 

@@ -43,10 +43,16 @@ def test_what_a_query_asks_for(query: str, phrases: list[str]) -> None:
 
 
 def test_what_will_do() -> None:
-    """Where any of it will do, a run without spaces falls into its pairs; words stay whole."""
+    """Where any of it will do, a run without spaces falls into its pairs, and what words are written together
+    also into its words, but for single letters; a word stays whole.
+    """
     loose = words.loosened(words.phrases("red 東京都 都"))
     assert [(one.asked, one.begins) for one in loose] == [
         ("red", False), ("東京", False), ("京都", False), ("都", True)
+    ]  # fmt: skip
+    loose = words.loosened(words.phrases("src/queue.py:12 (keys a-b title:keys"))
+    assert [one.asked for one in loose] == [
+        "src/queue.py:12", "src", "queue", "py", "12", "(keys", "a-b", "title:keys", "title", "keys"
     ]  # fmt: skip
     assert len(words.loosened(words.phrases("東京都庁" * 1_000))) <= 48
 

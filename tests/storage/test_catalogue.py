@@ -86,15 +86,14 @@ def test_a_batch_of_records_seeks_each_head(writer: Writer) -> None:
     writer.close()
 
 
-def test_columns_must_be_the_rows_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_must_be_the_rows_fields(tmp_path: Path) -> None:
     """A statement whose columns differ from its struct's fields refuses to start."""
     (tmp_path / "a.sql").write_text("-- name: wrong\n-- row: Scalar\n-- Not a value.\nselect 1 as other;\n")
     statements = catalogue.load(tmp_path)
-    monkeypatch.setattr(catalogue, "load", lambda: statements)
     connection = apsw.Connection(":memory:")
 
     with pytest.raises(ValueError, match=r"wrong gives \('other',\), its row has \('value',\)"):
-        prepare(connection, connection.cursor(), remember=False)
+        prepare(connection, connection.cursor(), remember=False, statements=statements)
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:

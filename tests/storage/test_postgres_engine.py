@@ -19,6 +19,7 @@ from tessera.storage.port import LostRace, News, Transaction
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Dsn
 from tessera.storage.postgres.crews import Runner
+from tessera.storage.postgres.engine import PostgresEngine
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.proof import committed
 from tessera.storage.postgres.telling import EVERYTHING, heard, heard_by_others
@@ -74,6 +75,24 @@ def test_a_mark_tells_whether_a_commit_was_lost(dsn: str, store: tessera.Tessera
         writer.run([Job(note, ())])
     writer.close()
     home.close()
+
+
+def test_a_commit_is_measured_once(dsn: str, store: tessera.Tessera) -> None:
+    """A transaction tells once how many verbs it carried, and how long its sync took: claims are let in by
+    that.
+    """
+    engine = PostgresEngine(dsn, real_runtime())
+
+    def note(tx: Transaction, runtime: Runtime) -> None:
+        tx.write("set_meta", name="reaper_last_run", value=tx.now)
+
+    for _ in range(3):
+        engine.submit(note).result()
+    engine.close()
+    meter = engine._home.meter
+    assert (sum(meter.batches.counts), meter.batches.total) == (3, 3)
+    assert sum(meter.syncs.counts) == 3
+    assert 0 < meter.sync_us < SECOND_US
 
 
 def test_a_lost_answer_is_no_lost_commit(dsn: str, store: tessera.Tessera) -> None:

@@ -29,7 +29,7 @@ RESTORE = [
     "restore.placing",
     "restore.placed",
 ]
-CUTS = 60
+CUTS = 400 if os.environ.get("TESSERA_LONG") == "1" else 25
 
 
 def tessera_at(store: str, *words: str) -> list[str]:

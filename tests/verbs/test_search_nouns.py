@@ -132,6 +132,17 @@ def test_all_words_before_any_before_beginnings(bench: Bench) -> None:
     assert refs(bench.store, "redact") == ["s/long"]
 
 
+def test_words_that_are_written_together(bench: Bench) -> None:
+    """A path, a flag or an error finds what has it as it stands first, then what has any of its words."""
+    said = {"whole": "see src/queue.py", "apart": "the queue in src", "one": "a queue", "none": "py"}
+    for key, value in said.items():
+        bench.store.put_record("s", key, value)
+    found = bench.store.search_nouns("src/queue.rs:12")
+    assert [one.ref for one in found] == ["s/apart", "s/whole", "s/one"]
+    assert refs(bench.store, "src/queue.py")[0] == "s/whole"
+    assert refs(bench.store, 'KeyError:"queue"', limit=1) == ["s/one"]
+
+
 def test_a_sentence_without_spaces(bench: Bench) -> None:
     """A question in a script without spaces finds what shares some of it, and says how much."""
     bench.store.put_record("s", "a", {"title": "数据库", "body": "数据库服务器的重新启动步骤"})
@@ -281,17 +292,8 @@ def test_searches_beside_writers(bench: Bench) -> None:
     searcher.start()
     try:
         for version in range(60):
-            bench.store.put_records(
-                [
-                    {
-                        "store": "s",
-                        "key": key,
-                        "value": f"pair {version}",
-                        "expected_version": version or None,
-                    }
-                    for key in ("a", "b")
-                ]
-            )
+            one = {"store": "s", "value": f"pair {version}", "expected_version": version or None}
+            bench.store.put_records([{**one, "key": key} for key in ("a", "b")])
     finally:
         stop.set()
         searcher.join()

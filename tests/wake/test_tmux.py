@@ -156,7 +156,7 @@ with open({str(log.path)!r}, "a", buffering=1) as log:
 
 def test_many_into_a_slow_reader(daemon: Daemon, tmux: Tmux) -> None:
     """Wakes into an application that reads in random pieces arrive in order, none lost, none doubled."""
-    count = 500 if LONG else 100
+    count = 500 if LONG else 40
     daemon.start()
     pane, log = tmux.composer("--chunks", "11")
     attach(daemon, tmux, pane, "--bracketed", "--ack-mode", "injected")

@@ -41,11 +41,12 @@ def search(
     store: Tessera, say: Any, query: str, among: str | None, bucket: str | None, limit: int
 ) -> None:  # fmt: skip
     """List what has the words of a query, the best first, each in at most 150 tokens. Every text is a query,
-    in every language; nothing in it is an operator.
+    in every language; nothing in it is an operator. One that begins with a dash comes after `--`.
 
     \b
     Example:
       tessera nouns search "rotate signing keys" --bucket nouns
+      tessera nouns search -- --lease-seconds
     """
     from tessera import models
 

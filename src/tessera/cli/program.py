@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from tessera.cli.leash import Leash
 from tessera.cli.text import cut_front, json_value
 from tessera.limits import ERROR_BYTES_MAX, OUTPUT_BYTES_MAX
+from tessera.scratch import Scratch
 
+FOLDERS: Final = "tessera-work."  # how the names of private directories begin
 STDOUT_BYTES_MAX: Final = 4 * OUTPUT_BYTES_MAX  # white space and escapes may fall away; beyond, nobody looks
 
 
@@ -78,7 +78,7 @@ class Program:
 
     def start(self) -> None:
         """Start the command. Raises OSError when this machine cannot."""
-        self._home = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="tessera-work-")))
+        self._home = self._files.enter_context(Scratch(FOLDERS))
         for name, content in self._given.items():
             with self._create(name) as file:
                 file.write(content)

@@ -60,10 +60,13 @@ def work(
       tessera work builds --worker w1 --parallel 4 -- ./compile.sh --fast
       tessera work notes --worker w2 --drain -- jq '{length: (.text | length)}'
     """
+    from tessera.cli.program import FOLDERS
     from tessera.cli.run import GRACE_SECONDS, Carry, Lines
     from tessera.errors import TesseraError
+    from tessera.scratch import sweep
     from tessera.worker import Unfit, Worker
 
+    sweep(FOLDERS)
     given = click.get_current_context().params
     swarm = Worker(
         queue, store, name=worker, parallel=parallel, poll_seconds=poll_seconds,

@@ -69,17 +69,19 @@ def phrases(query: str) -> list[Phrase]:
 
 
 def loosened(wanted: list[Phrase]) -> list[Phrase]:
-    """The same for when any of it will do: of a script without spaces a whole sentence is one run, so each
-    pair of its characters stands for itself here.
+    """The same for when any of it will do. Of a script without spaces a whole sentence is one run, so each
+    pair of its characters stands for itself here; of words that are written together, as in a path, each
+    stands for itself beside the whole.
     """
     found: dict[str, Phrase] = {}
     for one in wanted:
         pairs = one.asked.split() if _RUN.match(one.asked) else []
-        for pair in pairs if len(pairs) > 1 else ():
-            if pieces := tuple(_PIECES.findall(pair)):
-                found.setdefault(pair, Phrase(pair, False, pieces))
         if len(pairs) <= 1:
             found.setdefault(one.asked, one)
+        joined = [piece for piece in one.pieces if len(piece) > 1] if len(one.pieces) > 1 else []
+        for part in pairs if len(pairs) > 1 else joined:
+            if pieces := tuple(_PIECES.findall(part)):
+                found.setdefault(part, Phrase(part, False, pieces))
     return list(found.values())[:PARTS_PER_QUERY_MAX]
 
 

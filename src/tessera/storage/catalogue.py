@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
@@ -95,6 +96,12 @@ def load(
             raise ValueError(f"the lock of {name} asks for more than the statement: {sorted(unknown)}")
         statements[name] = replace(statements[name], locks=lock)
     return statements
+
+
+@cache
+def stores() -> Mapping[str, Statement]:
+    """A store's statements for SQLite, read once by a process however many connections it opens."""
+    return load()
 
 
 def _blocks(folders: Iterable[Path]) -> dict[str, str]:

@@ -105,15 +105,17 @@ class Remembered(Prepared):
 
 def prepare(
     connection: apsw.Connection, cursor: apsw.Cursor, *, remember: bool,
-    statements: Mapping[str, Statement] | None = None,
+    statements: Mapping[str, Statement] | None = None, checked: bool = False,
 ) -> dict[str, Prepared]:  # fmt: skip
     """Compile every statement of a catalogue, by default the store's, so that a wrong one refuses to
     start, and wire what forgets what. All run on one cursor: each use resets the last, at half the cost
-    of a new one. A connection that does not see every write must not remember.
+    of a new one. A connection that does not see every write must not remember; one to a file for which all
+    were compiled before, `checked`, compiles each when it is first asked.
     """
     prepared: dict[str, Prepared] = {}
-    for name, statement in (catalogue.load() if statements is None else statements).items():
-        _refuse_other_columns(connection, statement)
+    for name, statement in (catalogue.stores() if statements is None else statements).items():
+        if not checked:
+            _refuse_other_columns(connection, statement)
         kind = Remembered if remember and statement.remembered_until else Prepared
         prepared[name] = kind(statement, connection, cursor)
     for remembered in prepared.values():

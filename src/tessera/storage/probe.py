@@ -67,7 +67,7 @@ def _inside(path: str, patience_ms: int | None) -> dict[str, object]:
             objects = connection.execute("pragma schema_version").get
             found["is_store"] = connection.execute("pragma application_id").get == APPLICATION_ID
             if objects and found["is_store"]:
-                found["schema"] = connection.execute(catalogue.load()["schema_of_store"].text).get
+                found["schema"] = connection.execute(catalogue.stores()["schema_of_store"].text).get
                 lines = [row[0] for row in connection.execute(f"pragma quick_check({_DAMAGE_MAX})")]
                 found["damage"] = [line for line in lines if line != "ok"]
         finally:

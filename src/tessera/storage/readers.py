@@ -53,7 +53,7 @@ class Reader:
         self.connection = connect(path, read_only=True)
         cursor = self.connection.cursor()
         self.execute = cursor.execute
-        self.prepared = prepare(self.connection, cursor, remember=False)
+        self.prepared = prepare(self.connection, cursor, remember=False, checked=True)
         self.durable_version: int | None = None
 
     def read(self, look: Verb, runtime: Runtime, clock: Clock, wal: Wal, args: tuple[Any, ...]) -> Any:

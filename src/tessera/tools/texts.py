@@ -74,6 +74,11 @@ _OF_ANY: Final = {
     "queue": "Its name.",
 }
 _EFFECTS: Final = "What the work may touch."
+_NOUN: Final = {
+    "place": "What a ref has before its slash: a store or a bucket.",
+    "key": "What a ref has after it.",
+    "home": "Which is meant, where a store and a bucket have the same name.",
+}
 
 FIELDS: Final[dict[str, dict[str, str]]] = {
     "claim": {
@@ -122,9 +127,9 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
         "store": "Only records of this store.",
         "bucket": "Only objects of this bucket; with store, both.",
     },
-    "noun": {"home": "Where it is, if a store and a bucket have the same name."},
+    "noun": _NOUN,
     "read_noun": {
-        "home": "Where it is, if a store and a bucket have the same name.",
+        **_NOUN,
         "first": "A byte, from 0.",
         "length": "How many bytes at most.",
     },

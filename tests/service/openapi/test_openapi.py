@@ -160,6 +160,17 @@ def test_every_example_fits_its_schema() -> None:
             validator(content["schema"]).validate(value)
 
 
+def test_every_parameter_says_what_it_is_for() -> None:
+    """No parameter of a path, a query or a header is without a text."""
+    silent = {
+        (name, parameter["name"])
+        for name, (_, _, operation) in OPERATIONS.items()
+        for parameter in operation["parameters"]
+        if not parameter["description"]
+    }
+    assert silent == set()
+
+
 def test_every_example_of_a_request_is_one() -> None:
     """The models take the examples of their requests."""
     for name, row in ROWS.items():
