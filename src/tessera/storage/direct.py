@@ -115,9 +115,8 @@ class DirectEngine:
 
     def _lead(self, own: Place, job: Job) -> None:
         """Run a job and those of all that stand in line. They are woken once theirs are on disk."""
-        others = self._meeting.take(
-            self._writer.wal.meter.sync_us / SECOND_US
-        )  # what a sync of its own costs
+        patience = self._writer.wal.meter.sync_us / SECOND_US  # who goes alone pays one sync more
+        others = self._meeting.take(patience)
         jobs = [job, *(place.job for place in others if place.job is not None)]
         try:
             try:
