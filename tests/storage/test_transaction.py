@@ -97,7 +97,7 @@ def test_one_bad_verb_in_a_backlog(engine: DirectEngine, caplog: pytest.LogCaptu
     for name, *verb in (("a", enqueue, OWNER, SPEC), ("bad", broken), ("b", enqueue, OWNER, SPEC)):
         threads.append(threading.Thread(target=call, args=(name, *verb)))
         threads[-1].start()
-    while len(engine._line) < 3:  # until the three stand in line behind the slow one
+    while len(engine._meeting) < 3:  # until the three stand in line behind the slow one
         go_on.wait(0.001)
     go_on.set()
     for thread in threads:
@@ -130,7 +130,7 @@ def test_threads_that_meet_share_a_commit(engine: DirectEngine) -> None:
     ]
     for thread in others:
         thread.start()
-    while len(engine._line) < 5:
+    while len(engine._meeting) < 5:
         go_on.wait(0.001)
     go_on.set()
     for thread in (first, *others):

@@ -14,7 +14,7 @@ from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
 from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
 from tessera.storage.jobs import AGAIN, Job
-from tessera.storage.line import Line, Place
+from tessera.storage.meeting import Meeting, Place
 from tessera.storage.port import Answer, Verb
 from tessera.storage.readers import Reader, Readers
 from tessera.storage.sqlite import Writer
@@ -46,7 +46,7 @@ class DirectEngine:
         self._path = path
         self._writer = Writer(path, runtime)
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
-        self._line = Line()
+        self._meeting = Meeting()
         self._refusal: str | None = None  # why no verb runs any more
         self._forking = Place(None)  # while the process forks: our place in line,
         self._stands = False  # whether it is the first,
@@ -59,10 +59,10 @@ class DirectEngine:
         self._check()
         place = Place(job)
         try:
-            if self._line.join(place):
+            if self._meeting.join(place):
                 self._lead(place, job)
         except BaseException:  # an interrupt, perhaps in our sleep: the job was done, or never will be
-            self._line.leave(place)
+            self._meeting.leave(place)
             raise
         if not job.provisional:
             self._writer.wal.cover(job.number)
@@ -77,25 +77,25 @@ class DirectEngine:
         """Let go of the file. A second call does nothing."""
         alone = Place(None)
         try:
-            self._line.join(alone)
+            self._meeting.join(alone)
             if self._refusal is None:
                 self._refusal = "the store is closed"
                 self._readers.close()
                 self._writer.close()
         finally:
-            self._line.leave(alone)
+            self._meeting.leave(alone)
 
     def stand_still(self) -> None:
         """Before a fork: from here on no thread of this process is inside SQLite, unless it stays too
         long or is the one that forks.
         """
-        self._stands = self._line.join(self._forking, LOOK_SECONDS_MAX)
+        self._stands = self._meeting.join(self._forking, LOOK_SECONDS_MAX)
         self._held = self._readers.hold() if self._refusal is None else []
 
     def go_on(self) -> None:
         """After it, in the parent."""
         self._readers.put_back(self._held)
-        self._line.leave(self._forking)
+        self._meeting.leave(self._forking)
 
     def forked(self) -> None:
         """After it, in the child: the parent's connections are not ours to use."""
@@ -107,7 +107,7 @@ class DirectEngine:
             else:
                 bar(self._path, self._writer, self._readers)
         self._refusal = USED_BY_PARENT
-        self._line = Line()
+        self._meeting = Meeting()
 
     def _check(self) -> None:
         if self._refusal is not None:
@@ -115,13 +115,14 @@ class DirectEngine:
 
     def _lead(self, own: Place, job: Job) -> None:
         """Run a job and those of all that stand in line. They are woken once theirs are on disk."""
-        others = self._line.take(self._writer.wal.meter.sync_us / SECOND_US)  # what a sync of its own costs
+        patience = self._writer.wal.meter.sync_us / SECOND_US  # who goes alone pays one sync more
+        others = self._meeting.take(patience)
         jobs = [job, *(place.job for place in others if place.job is not None)]
         try:
             try:
                 self._run_all(jobs)
             finally:
-                self._line.leave(own)
+                self._meeting.leave(own)
             if others:
                 self._writer.wal.cover(max(0 if job.provisional else job.number for job in jobs))
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tessera.storage.jobs import Job
-from tessera.storage.line import Line, Place
+from tessera.storage.meeting import Meeting, Place
 
 PATIENCE = 10.0  # seconds; more than any of these threads needs
 
@@ -16,20 +16,20 @@ def a_place() -> Place:
 
 
 class Sleeper(threading.Thread):
-    """A thread that joins a line, and notes whether it leads once it goes on."""
+    """A thread that joins a meeting, and notes whether it leads once it goes on."""
 
-    def __init__(self, line: Line, place: Place) -> None:
+    def __init__(self, meeting: Meeting, place: Place) -> None:
         super().__init__(daemon=True)
-        self.line, self.place = line, place
+        self.meeting, self.place = meeting, place
         self.leads: bool | None = None
-        waiting = len(line)
+        waiting = len(meeting)
         self.start()
-        while len(line) == waiting and self.is_alive():
+        while len(meeting) == waiting and self.is_alive():
             self.join(0.001)
 
     def run(self) -> None:
         """Join."""
-        self.leads = self.line.join(self.place)
+        self.leads = self.meeting.join(self.place)
 
     def went_on(self) -> bool | None:
         """Wait until it has; whether it leads."""
@@ -39,12 +39,12 @@ class Sleeper(threading.Thread):
 
 def test_a_leader_works_for_those_in_line() -> None:
     """Whoever finds nobody leads; it takes the others, in order, and wakes them with their work done."""
-    line, own = Line(), a_place()
-    assert line.join(own)
-    sleepers = [Sleeper(line, a_place()) for _ in range(3)]
-    assert line.take(0) == [sleeper.place for sleeper in sleepers]
-    line.leave(own)
-    assert line.join(own)
+    meeting, own = Meeting(), a_place()
+    assert meeting.join(own)
+    sleepers = [Sleeper(meeting, a_place()) for _ in range(3)]
+    assert meeting.take(0) == [sleeper.place for sleeper in sleepers]
+    meeting.leave(own)
+    assert meeting.join(own)
     for sleeper in sleepers:
         sleeper.place.wake()
         assert sleeper.went_on() is False
@@ -52,53 +52,53 @@ def test_a_leader_works_for_those_in_line() -> None:
 
 def test_the_first_in_line_leads_next() -> None:
     """A leader that leaves hands over to the first that came since, and leaving twice hands over once."""
-    line, own = Line(), a_place()
-    assert line.join(own)
-    first, second = Sleeper(line, a_place()), Sleeper(line, a_place())
-    line.leave(own)
-    line.leave(own)
+    meeting, own = Meeting(), a_place()
+    assert meeting.join(own)
+    first, second = Sleeper(meeting, a_place()), Sleeper(meeting, a_place())
+    meeting.leave(own)
+    meeting.leave(own)
     assert first.went_on() is True
-    assert line.take(0) == [second.place]
+    assert meeting.take(0) == [second.place]
     second.place.wake()
     assert second.went_on() is False
 
 
 def test_one_without_a_job_leads_alone() -> None:
     """Nobody is taken together with a place that has no job; those before and after it are."""
-    line, own = Line(), a_place()
-    assert line.join(own)
-    before, alone, after = (Sleeper(line, place) for place in (a_place(), Place(None), a_place()))
-    assert line.take(0) == [before.place]
-    line.leave(own)
+    meeting, own = Meeting(), a_place()
+    assert meeting.join(own)
+    before, alone, after = (Sleeper(meeting, place) for place in (a_place(), Place(None), a_place()))
+    assert meeting.take(0) == [before.place]
+    meeting.leave(own)
     assert alone.went_on() is True
-    line.leave(alone.place)
+    meeting.leave(alone.place)
     assert after.went_on() is True
     before.place.wake()
 
 
 def test_one_without_a_job_gives_up() -> None:
     """A place without a job waits only so long, and is not in line any more."""
-    line = Line()
-    assert line.join(a_place())
-    assert not line.join(Place(None), 0.001)
-    assert len(line) == 0
+    meeting = Meeting()
+    assert meeting.join(a_place())
+    assert not meeting.join(Place(None), 0.001)
+    assert len(meeting) == 0
 
 
 def test_who_was_here_is_waited_for() -> None:
     """A leader waits for as many as were taken last time, and no longer than they take to come; when they do
     not, it goes without them, and the next does not wait.
     """
-    line, own = Line(), a_place()
-    assert line.join(own)
-    known = Sleeper(line, a_place())
-    assert line.take(0) == [known.place]
+    meeting, own = Meeting(), a_place()
+    assert meeting.join(own)
+    known = Sleeper(meeting, a_place())
+    assert meeting.take(0) == [known.place]
 
     comes_back = a_place()
-    later = threading.Timer(0.01, lambda: line.join(comes_back))
+    later = threading.Timer(0.01, lambda: meeting.join(comes_back))
     later.start()
-    assert line.take(PATIENCE) == [comes_back]
-    assert line.take(0.001) == []
-    assert line.take(PATIENCE) == []
+    assert meeting.take(PATIENCE) == [comes_back]
+    assert meeting.take(0.001) == []
+    assert meeting.take(PATIENCE) == []
     known.place.wake()
     comes_back.wake()
     later.join(PATIENCE)
@@ -106,11 +106,11 @@ def test_who_was_here_is_waited_for() -> None:
 
 def test_an_interrupted_sleeper_leaves() -> None:
     """A place that leaves while it waits is neither taken nor handed the lead."""
-    line, own = Line(), a_place()
-    assert line.join(own)
-    gone, stays = Sleeper(line, a_place()), Sleeper(line, a_place())
-    line.leave(gone.place)
-    line.leave(own)
+    meeting, own = Meeting(), a_place()
+    assert meeting.join(own)
+    gone, stays = Sleeper(meeting, a_place()), Sleeper(meeting, a_place())
+    meeting.leave(gone.place)
+    meeting.leave(own)
     assert stays.went_on() is True
     gone.place.wake()
     assert gone.went_on() is False

@@ -1,4 +1,4 @@
-"""Threads in line: one leads and works for those that stand in line with it; the others sleep.
+"""Threads that meet: one leads and works for those that stand in line with it; the others sleep.
 
 Whoever has led hands over to the first that came since, before it waits for the disk: so the next one works
 meanwhile. A thread that sleeps is woken once, to lead or with its work done. Threads that were woken together
@@ -29,7 +29,7 @@ class Place:
         self.asleep.release()
 
 
-class Line:
+class Meeting:
     """Where threads of one engine meet. Safe from any thread."""
 
     def __init__(self) -> None:
