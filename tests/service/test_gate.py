@@ -109,6 +109,42 @@ def test_who_hangs_up_in_line_leaves_no_gap() -> None:
     play(scene)
 
 
+def test_who_hangs_up_while_let_in_leaves_no_gap() -> None:
+    """A claim in line whose client hangs up in the instant in which it is let in keeps no place."""
+
+    async def scene(gate: Gate) -> None:
+        inside = await filled(gate)
+        first, second = [await in_line(gate, "k") for _ in range(2)]
+        first.cancel()
+        gate.leave(inside[0], got=True)
+        await second
+        await asyncio.gather(first, return_exceptions=True)
+        assert (gate.running, gate.standing) == (CLAIMS_AT_ONCE, 0)
+
+    play(scene)
+
+
+def test_thousands_that_hung_up_in_line_are_passed_over() -> None:
+    """However many in line leave as soon as they are let in, the one behind them gets its turn."""
+
+    async def scene(gate: Gate) -> None:
+        inside = await filled(gate)
+        left = []
+
+        def leave(turn: Any) -> None:
+            left.append(turn)
+            gate.leave(turn, got=False)
+
+        for _ in range(3_000):
+            gate.ask(leave, "k", 1, parked=True)
+        last = await in_line(gate, "k")
+        gate.leave(inside[0], got=False)
+        await last
+        assert len(left) == 3_000
+
+    play(scene, pending=10_000)
+
+
 def test_stopping_sends_everybody_away() -> None:
     """Who stands in line when the service stops is told so, and nobody comes in any more."""
 

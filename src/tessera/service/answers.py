@@ -50,14 +50,21 @@ class Answer:
 
     async def send(self, send: Send, more: Pairs, words: Words | None) -> None:
         """Send it, with more headers; by the server's own way out where there is one."""
+        if words is not None:
+            self.reply(more, words)
+            return
+        await send({"type": "http.response.start", "status": self.status, "headers": self._headers(more)})
+        await send({"type": "http.response.body", "body": self.body})
+
+    def reply(self, more: Pairs, words: Words) -> None:
+        """Send it by the server's own way out, at once."""
+        words.reply(self.status, self._headers(more), self.body)
+
+    def _headers(self, more: Pairs) -> Pairs:
         headers = [*self.headers, *more]
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             headers.append((b"content-length", b"%d" % len(self.body)))
-        if words is not None:
-            words.reply(self.status, headers, self.body)
-            return
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        return headers
 
 
 def answered(row: Row, answer: Any) -> Answer:

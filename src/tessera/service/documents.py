@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Protocol
 
 from tessera.errors import MethodNotAllowed
@@ -15,10 +14,7 @@ from tessera.service.requests import refuse_key_in_query
 from tessera.storage.port import EngineOnLoop
 
 _ALLOW: Final = "GET, HEAD, OPTIONS"
-_BODIES: Final[dict[str, Callable[[], bytes]]] = {
-    HEALTHZ: lambda: b'{"ok":true}',  # what the store says is at /v1/health
-    OPENAPI: document.encoded,
-}
+_HEALTHY: Final = b'{"ok":true}'  # what the store says is at /v1/health
 
 
 class Asked(Protocol):
@@ -36,13 +32,15 @@ class Documents:
         self._cors = cors
 
     def __contains__(self, path: str) -> bool:
-        return path in _BODIES
+        return path in (HEALTHZ, OPENAPI)
 
     async def answer(self, path: str, request: Asked) -> Answer:
-        """The document. It is made in a thread, for its first reader: nobody else waits for that."""
+        """The document. The long one is made in a thread, for its first reader: nobody else waits for
+        that.
+        """
         if (answer := only_reads(request, self._cors)) is not None:
             return answer
-        return answers.document(await self._engine.compute(_BODIES[path]))
+        return answers.document(_HEALTHY if path == HEALTHZ else await self._engine.compute(document.encoded))
 
 
 def only_reads(request: Asked, cors: Cors) -> Answer | None:

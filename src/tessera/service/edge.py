@@ -27,5 +27,4 @@ class Edge:
         forwarded = request.headers.last(b"x-forwarded-for") if self._secret is not None else None
         if forwarded:
             return forwarded.rsplit(b",", 1)[-1].strip().decode("latin-1")
-        client = request.scope.get("client")
-        return str(client[0]) if client else ""
+        return str(request.client[0]) if request.client else ""

@@ -11,7 +11,6 @@ from tessera.models import ListEvents
 from tessera.rules.grants import Caller
 from tessera.service.answers import Pairs
 from tessera.service.bells import LOG, Bells
-from tessera.service.cors import Cors
 from tessera.service.request import Request
 from tessera.service.requests import Gone
 from tessera.service.routes import Target
@@ -25,10 +24,9 @@ log = logging.getLogger("tessera.service")
 class Followers:
     """The followers of one service."""
 
-    def __init__(self, engine: EngineOnLoop, bells: Bells, cors: Cors) -> None:
+    def __init__(self, engine: EngineOnLoop, bells: Bells) -> None:
         self._engine = engine
         self._bells = bells
-        self._cors = cors
         self._stopping = False
         self.number = 0
 
@@ -37,7 +35,7 @@ class Followers:
         self._stopping = True
 
     async def follow(
-        self, request: Request, target: Target, caller: Caller, ask: ListEvents, more: Pairs
+        self, request: Request, target: Target, caller: Caller, ask: ListEvents, headers: Pairs
     ) -> None:
         """Tell the log until the follower hangs up or the service stops. Refuses with `unavailable` when
         there are too many.
@@ -54,7 +52,7 @@ class Followers:
         try:
             with self._bells.listening(LOG) as bell:
                 first = await look(ask)
-                await stream.start([*more, *self._cors.headers(request.headers)], first)
+                await stream.start(headers, first)
                 try:
                     await until_gone(stream.follow(bell), request.receive)
                 except (TesseraError, Gone, TimeoutError) as error:

@@ -6,13 +6,15 @@ submits, cancels and key checks do not pass here, so they never queue behind cla
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from msgspec import Struct
 
 from tessera.errors import RateLimited, TesseraError, Unavailable
+from tessera.limits import SECOND_US
 from tessera.rules.admission import Admission
 from tessera.rules.buckets import Buckets
 from tessera.rules.turns import Turns
@@ -30,6 +32,18 @@ class Turn(Struct):
     since_us: int  # when it went in
 
 
+Go = Callable[[Turn | TesseraError], None]
+
+
+class Place(Struct, eq=False):
+    """A claim, or a batch of them, that stands in line."""
+
+    go: Go
+    claims: int
+    until_us: int  # so long
+    over: bool = False  # it does not stand there any more
+
+
 class Gate:
     """Who may claim now, and how many claims wait, here or for work."""
 
@@ -39,10 +53,13 @@ class Gate:
         self._now_us = runtime.elapsed_us
         self._meter = meter
         self._pending_max = pending_max
-        self._seconds_max = seconds_max
+        self._wait_us = int(seconds_max * SECOND_US)
         self._quota = None if per_minute is None else Buckets(per_minute, _MINUTE / per_minute)
         self._admission = Admission()
-        self._line: Turns[tuple[asyncio.Future[Turn], int]] = Turns()
+        self._line: Turns[Place] = Turns()
+        self._by_deadline: deque[Place] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._letting_in = False
         self._stopping = False
         self.running = 0  # claims in the engine
         self.standing = 0  # claims and batches that wait for their turn
@@ -57,8 +74,8 @@ class Gate:
     def stop(self) -> None:
         """Let nobody in any more, and send away who stands in line."""
         self._stopping = True
-        while (one := self._line.next()) is not None:
-            _refuse(one[0], _stopping())
+        while (place := self._line.next()) is not None:
+            self._send_away(place, _stopping())
 
     def count(self, key_id: str | None) -> None:
         """Refuse a claim beyond the operator's quota for one key, if there is one."""
@@ -70,18 +87,34 @@ class Gate:
             raise RateLimited("the key has used up its claims for now", retry_after_seconds=seconds)
 
     async def enter(self, key_id: str | None, claims: int, *, parked: bool = False) -> Turn:
-        """Take places in the engine for so many claims: at once, after a wait, or never; `leave` gives them
-        back. A batch that is larger than the engine's share goes in once anything is free. Refuses with
-        `rate_limited` when the wait was too long, or the line is full and the claim is not one that has its
-        place among the parked; with `unavailable` when the service stops.
+        """The same as `ask`, waited for."""
+        answer: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+        place = self.ask(partial(self._hand, answer), key_id, claims, parked=parked)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self.leave(answer.result(), got=False)  # it was let in, and is not there any more
+            elif place is not None and not place.over:
+                self._leave_line(place)
+            raise
+
+    def ask(self, go: Go, key_id: str | None, claims: int, *, parked: bool = False) -> Place | None:
+        """Take places in the engine for so many claims, at once or after a wait, whose place in line is
+        returned: `go` is called with the turn, which `leave` gives back, or with a refusal. A batch that is
+        larger than the engine's share goes in once anything is free. Refused with `rate_limited` is who
+        waited too long, or finds the line full and is not one that has its place among the parked; with
+        `unavailable` who comes when the service stops.
         """
         if self._stopping:
-            raise _stopping()
-        if self.standing or self.running >= self.limit:
-            if not parked:
-                self._refuse_beyond()
-            return await self._stand_in_line(key_id or "", claims)
-        return self._begin(claims)
+            go(_stopping())
+        elif not self.standing and self.running < self.limit:
+            go(self._begin(claims))
+        elif not parked and self._is_full:
+            go(self._too_many())
+        else:
+            return self._stand_in_line(go, key_id or "", claims)
+        return None
 
     def leave(self, turn: Turn, *, got: bool) -> int:
         """Give the places to the next in line; how many microseconds the claim was in the engine. `got` says
@@ -100,7 +133,8 @@ class Gate:
         """One of the places for claims that wait for work."""
         if self._stopping:
             raise _stopping()
-        self._refuse_beyond()
+        if self._is_full:
+            raise self._too_many()
         self.parked += 1
         try:
             yield
@@ -112,45 +146,71 @@ class Gate:
         self.running += claims
         return turn
 
-    async def _stand_in_line(self, key_id: str, claims: int) -> Turn:
-        loop = asyncio.get_running_loop()
-        place: asyncio.Future[Turn] = loop.create_future()
-        self._line.add(key_id, (place, claims), claims)
+    def _hand(self, answer: asyncio.Future[Turn], came: Turn | TesseraError) -> None:
+        if isinstance(came, TesseraError):
+            if not answer.done():
+                answer.set_exception(came)
+        elif answer.done():  # cancelled, and not yet gone from the line
+            self.leave(came, got=False)
+        else:
+            answer.set_result(came)
+
+    def _stand_in_line(self, go: Go, key_id: str, claims: int) -> Place:
+        place = Place(go, claims, self._now_us() + self._wait_us)
+        self._line.add(key_id, place, claims)
         self.standing += 1
-        deadline = loop.call_later(self._seconds_max, self._give_up, place)
+        while self._by_deadline and self._by_deadline[0].over:
+            self._by_deadline.popleft()
+        self._by_deadline.append(place)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._wait_us / SECOND_US, self._give_up)
         self._let_in()  # those before may all have given up
-        try:
-            return await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self.leave(place.result(), got=False)  # it was let in, and is not there any more
-            raise
-        finally:
-            deadline.cancel()
-            self.standing -= 1
+        return place
+
+    def _leave_line(self, place: Place) -> None:
+        place.over = True
+        self.standing -= 1
 
     def _let_in(self) -> None:
-        while self.running < self.limit and (one := self._line.next()) is not None:
-            place, claims = one
-            if not place.done():
-                place.set_result(self._begin(claims))
+        """Let in who is next, as long as there is room. Who is let in may leave at once, and calls this."""
+        if self._letting_in:
+            return
+        self._letting_in = True
+        try:
+            while self.running < self.limit and (place := self._line.next()) is not None:
+                if not place.over:
+                    self._leave_line(place)
+                    place.go(self._begin(place.claims))
+        finally:
+            self._letting_in = False
 
-    def _give_up(self, place: asyncio.Future[Turn]) -> None:
-        if not place.done():
-            self.refused[LATE] += 1
-            seconds = self._admission.wait_seconds(self.standing)
-            _refuse(place, RateLimited("the claim waited too long for its turn", retry_after_seconds=seconds))
+    def _give_up(self) -> None:
+        """Send away those who have waited for too long; they stand in the order of their deadlines."""
+        self._timer, now_us = None, self._now_us()
+        while self._by_deadline and (self._by_deadline[0].over or self._by_deadline[0].until_us <= now_us):
+            place = self._by_deadline.popleft()
+            if not place.over:
+                self.refused[LATE] += 1
+                seconds = self._admission.wait_seconds(self.standing)
+                late = RateLimited("the claim waited too long for its turn", retry_after_seconds=seconds)
+                self._send_away(place, late)
+        if self._by_deadline:
+            after = (self._by_deadline[0].until_us - now_us) / SECOND_US
+            self._timer = asyncio.get_running_loop().call_later(after, self._give_up)
 
-    def _refuse_beyond(self) -> None:
-        if self.standing + self.parked >= self._pending_max:
-            self.refused[FULL] += 1
-            seconds = self._admission.wait_seconds(self.standing)
-            raise RateLimited("too many claims are waiting", retry_after_seconds=seconds)
+    def _send_away(self, place: Place, refusal: TesseraError) -> None:
+        if not place.over:
+            self._leave_line(place)
+            place.go(refusal)
 
+    @property
+    def _is_full(self) -> bool:
+        return self.standing + self.parked >= self._pending_max
 
-def _refuse(place: asyncio.Future[Turn], refusal: TesseraError) -> None:
-    if not place.done():
-        place.set_exception(refusal)
+    def _too_many(self) -> TesseraError:
+        self.refused[FULL] += 1
+        seconds = self._admission.wait_seconds(self.standing)
+        return RateLimited("too many claims are waiting", retry_after_seconds=seconds)
 
 
 def _stopping() -> TesseraError:

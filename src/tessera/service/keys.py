@@ -30,9 +30,9 @@ class Keys:
 
     async def caller(self, secret: str, address: str) -> Caller:
         """Who a secret stands for, or `unauthorized`, or `rate_limited` after many wrong ones."""
-        sha256 = digest(secret)
-        if (known := self._callers.get(sha256)) is not None:
+        if (known := self.known(secret)) is not None:
             return known
+        sha256 = digest(secret)
         try:
             caller: Caller = await self._engine.submit(caller_for, sha256)
         except Unauthorized:
@@ -42,6 +42,10 @@ class Keys:
             self._callers.clear()
         self._callers[sha256] = caller
         return caller
+
+    def known(self, secret: str) -> Caller | None:
+        """Who a secret stands for, if it has been looked up before."""
+        return self._callers.get(digest(secret))
 
     def forget(self) -> None:
         """Look every key up anew: somebody else has written to the store."""

@@ -249,8 +249,12 @@ def _refuse_names_given_twice(document: bytes, model: type[Model]) -> None:
     """Two parsers may differ in which of two equal names counts: at a request's own level none does. Only a
     body that may hold such names, as text or behind an escape, is read once more to see.
     """
-    if not any(document.count(name) > 1 for name in _names(model)) and b"\\u00" not in document:
-        return
+    for name in _names(model):
+        if document.count(name) > 1:
+            break
+    else:
+        if b"\\u00" not in document:
+            return
     try:
         top = json.loads(document, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):

@@ -5,19 +5,12 @@ size and body, verb; the verb checks the rest inside its transaction. (Contract 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
-from http import HTTPStatus
-from itertools import count
 from typing import Any, Final
 
 from tessera import models
 from tessera.acts.act import carry_out_on_loop
-from tessera.errors import (
-    MethodNotAllowed,
-    NotFound,
-    TesseraError,
-)
+from tessera.errors import MethodNotAllowed, NotFound
 from tessera.limits import BATCHES_AT_ONCE
 from tessera.lite.claiming import LOCAL
 from tessera.lite.log import OrderedLog
@@ -33,14 +26,16 @@ from tessera.service.cors import Cors
 from tessera.service.documents import Documents, only_reads
 from tessera.service.edge import Edge
 from tessera.service.exposition import Beside, Exposition
+from tessera.service.express import Express
 from tessera.service.followers import Followers
 from tessera.service.keys import NOBODY, Keys, secret_of
 from tessera.service.logs import RequestLog
 from tessera.service.mcp import ALLOW, PATHS, Mcp
-from tessera.service.metrics import EMPTY, GONE, OK, Metrics
+from tessera.service.metrics import GONE, OK, Metrics
 from tessera.service.own import MCP, METRICS, OPEN_PATHS
 from tessera.service.pages.pages import Pages
 from tessera.service.raw import RawRoutes
+from tessera.service.replies import Replies
 from tessera.service.request import Request
 from tessera.service.requests import (
     Bodies,
@@ -59,10 +54,7 @@ from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop, News
 from tessera.surface import SURFACE
 
-log = logging.getLogger("tessera.service")
-
 BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
-NO_CONTENT: Final = HTTPStatus.NO_CONTENT
 
 
 class Service:
@@ -76,7 +68,6 @@ class Service:
         self._ordered = ordered
         self._engine = engine
         self._runtime = runtime
-        self._log = requests
         self._edge = Edge(settings.edge_secret)
         self._routes = Routes(SURFACE.values())
         self._keys = Keys(engine, runtime)
@@ -86,8 +77,9 @@ class Service:
         self._raw = RawRoutes(engine, self._bodies)
         self._pages = Pages(engine, self._keys, self._bodies, settings, runtime)
         self._bells = Bells()
-        self._followers = Followers(engine, self._bells, self._cors)
+        self._followers = Followers(engine, self._bells)
         self._metrics = Metrics()
+        self._replies = Replies(runtime, self._cors, self._metrics, requests, spans)
         self._waits = Waits(engine, settings, runtime, self._bells, self._metrics, ordered)
         self.exposition = Exposition(
             engine, self._metrics, self._waits.gate, lambda: self._followers.number, beside
@@ -96,13 +88,26 @@ class Service:
             self._routes, settings, self._holder, self._body, self._carry_out, self._metrics.came, spans
         )
         self._batches = asyncio.Semaphore(BATCHES_AT_ONCE)
-        self._stopping = False
-        self._ids = map(f"{runtime.new_id('q_')[-12:]}-{{:x}}".format, count(1))
+        # A trace is of a task of the loop, so a service that traces has the ordinary way alone.
+        self.express = (
+            None
+            if spans is not None
+            else Express(
+                engine,
+                self._routes,
+                self._keys,
+                self._edge,
+                self._waits,
+                self._replies,
+                self._metrics,
+                runtime,
+            )
+        )
         engine.watch(self._tell)
 
     def stop(self) -> None:
         """Claim nothing any more, and let go of whoever waits. All else is still answered."""
-        self._stopping = True
+        self._replies.stopping = True
         self._waits.stop()
         self._followers.stop()
         self._bells.ring_all()
@@ -119,7 +124,7 @@ class Service:
         """Answer one request."""
         if scope["type"] != "http":
             raise ValueError(f"the service speaks HTTP, not {scope['type']}")
-        request = Request(scope, receive, send)
+        request = Request.of(scope, receive, send)
         if self._spans is None:
             await self._serve(request)
         else:
@@ -127,48 +132,21 @@ class Service:
                 await self._serve(request)
 
     async def _serve(self, request: Request) -> None:
-        started_us = self._runtime.elapsed_us()
-        request_id, outcome = next(self._ids), OK
-        more = [(b"x-request-id", request_id.encode())]
+        self._replies.begin(request)
+        outcome = OK
         try:
-            answer = await self._answer(request, more)
-        except TesseraError as refusal:
-            answer = answers.refused(refusal)
+            answer = await self._answer(request)
         except Gone:
             answer, outcome = None, GONE
-        except Exception:
-            log.exception("request %s failed", request_id)
-            answer = answers.refused(TesseraError())
+        except Exception as error:
+            answer = self._replies.failed(request, error)
         if answer is not None:
-            if self._stopping or (request.words is not None and request.words.unread()):
-                more.append((b"connection", b"close"))
-            await answer.send(request.send, [*more, *self._cors.headers(request.headers)], request.words)
-        self._note(request, request_id, answer, outcome, started_us)
+            await answer.send(request.send, self._replies.headers(request), request.words)
+        self._replies.note(request, answer, outcome)
 
-    def _note(
-        self, request: Request, request_id: str, answer: Answer | None, outcome: str, started_us: int
-    ) -> None:
-        """Count and log what a request came to."""
-        status, code = (0, None) if answer is None else (answer.status, answer.code)
-        outcome = code or (EMPTY if status == NO_CONTENT else outcome)
-        self._metrics.answered(status)
-        if request.verb is not None:
-            self._metrics.came(request.verb, outcome)
-        if self._spans is not None:
-            self._spans.came(request.verb, f"{request.method} {request.route}", outcome, status)
-        self._log.note(
-            request_id,
-            request.method if request.route != "-" else "-",
-            request.route,
-            status,
-            (self._runtime.elapsed_us() - started_us) / 1_000,
-            None if request.caller is None else request.caller.key_id,
-            code,
-        )
-
-    async def _answer(self, request: Request, more: answers.Pairs) -> Answer | None:
+    async def _answer(self, request: Request) -> Answer | None:
         """The answer, or None if it has been sent or there is nobody to send it to."""
-        path = request.scope.get("raw_path", b"").decode("latin-1") or request.scope["path"]
+        path = request.path
         if path not in OPEN_PATHS:
             self._edge.refuse(request)
         if path in self._documents:
@@ -207,7 +185,7 @@ class Service:
         if target.row.answer_body == "bytes":
             return await self._raw.get(route, target, caller, (named, fields), request)
         ask = await self._ask(request, target, named, fields)
-        return await self._run(request, target, caller, ask, more)
+        return await self._run(request, target, caller, ask)
 
     async def _figures(self, request: Request) -> Answer:
         """The figures of the service and its store, for an admin's key."""
@@ -240,11 +218,9 @@ class Service:
         refuse_own_key(request.headers, body)
         return body
 
-    async def _run(
-        self, request: Request, target: Target, caller: Caller, ask: Model, more: answers.Pairs
-    ) -> Answer | None:
+    async def _run(self, request: Request, target: Target, caller: Caller, ask: Model) -> Answer | None:
         if isinstance(ask, ListEvents) and ask.follow and request.method == "GET":
-            await self._followers.follow(request, target, caller, ask, more)
+            await self._followers.follow(request, target, caller, ask, self._replies.headers(request))
             return None
         headers = request.headers
         trace = tracing.traceparent_of(headers) if self._spans is None else self._spans.here()

@@ -93,7 +93,7 @@ class Waits:
             async with self.gate.waiting():
                 answer = await until_gone(room.wait(caller, ask, mark), receive)
         if gone():
-            self._give_back(caller, ask, answer)
+            self.give_back(caller, ask, answer)
             raise Gone
         return answer
 
@@ -158,10 +158,10 @@ class Waits:
     def _room(self, target: Target) -> Room:
         name = target.row.name
         if name not in self._rooms:
-            self._rooms[name] = Room(partial(self._try, target, _here, True), self._give_back)
+            self._rooms[name] = Room(partial(self._try, target, _here, True), self.give_back)
         return self._rooms[name]
 
-    def _give_back(self, caller: Caller, ask: Claim, answer: Any) -> None:
+    def give_back(self, caller: Caller, ask: Claim, answer: Any) -> None:
         """Whoever claimed has hung up: release what it never saw. Under an idempotency key the lease stays,
         for the same key will ask for it.
         """

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
+from queue import SimpleQueue
 from typing import Any
 
 from tessera.errors import Unavailable
@@ -64,7 +65,7 @@ class LoopEngine:
         self._closed = False
         self._refusal = "the store is closed"  # what verbs and looks are told once it is
         self._path = path
-        self._go = threading.Semaphore(0)
+        self._go: SimpleQueue[None] = SimpleQueue()
         self._syncer = threading.Thread(target=self._sync_forever, name="tessera-sync", daemon=True)
         self._syncer.start()
         watch(self)
@@ -72,13 +73,17 @@ class LoopEngine:
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is on disk."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        if self._closed:
-            future.set_exception(Unavailable(self._refusal, definite=True))
-        else:
-            job = Job(verb, args, partial(_resolve, future))
-            self._line_of(job).append(job)
-            self._plan_turn()
+        self.call(partial(_resolve, future), verb, *args)
         return future
+
+    def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
+        """Run a verb; `then` is called with its answer or refusal once that is on disk."""
+        if self._closed:
+            then(Unavailable(self._refusal, definite=True))
+            return
+        job = Job(verb, args, then)
+        self._line_of(job).append(job)
+        self._plan_turn()
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the writer, in a thread."""
@@ -101,7 +106,7 @@ class LoopEngine:
         if self._closed:
             return
         self._closed = True
-        self._go.release()
+        self._go.put(None)
         self._syncer.join()
         answered, self._syncing = self._syncing or [], None
         self._run_line(len(self._line) + len(self._patient))
@@ -221,13 +226,13 @@ class LoopEngine:
             _answer(jobs)
         elif any(job.number > synced for job in jobs):
             self._syncing = jobs
-            self._go.release()
+            self._go.put(None)
         else:
             _answer(jobs)
 
     def _sync_forever(self) -> None:
         while True:
-            self._go.acquire()
+            self._go.get()
             if self._closed:
                 return
             self._writer.wal.cover(self._writer.wal.committed)

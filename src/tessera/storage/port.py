@@ -107,6 +107,12 @@ class EngineOnLoop(Protocol):
     def submit(self, verb: Verb, *args: Any) -> Awaitable[Any]:
         """Run `verb(tx, runtime, *args)` in a transaction."""
 
+    def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
+        """The same, where a future would cost as much as the verb: `then` is called on the loop with the
+        answer, or with the refusal or error that came instead; at once if the store is closed. It may not
+        raise.
+        """
+
     def read(self, look: Verb, *args: Any) -> Awaitable[Any]:
         """Run a verb that only reads, beside the writer."""
 

@@ -105,11 +105,15 @@ class PostgresLoopEngine:
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is committed."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        if self._refusal is not None:
-            future.set_exception(Unavailable(self._refusal, definite=True))
-        else:
-            self._crews.add(Job(verb, args, partial(_resolve, future)))
+        self.call(partial(_resolve, future), verb, *args)
         return future
+
+    def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
+        """Run a verb; `then` is called with its answer or refusal once that is committed."""
+        if self._refusal is not None:
+            then(Unavailable(self._refusal, definite=True))
+        else:
+            self._crews.add(Job(verb, args, then))
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the verbs, in a thread."""
