@@ -71,7 +71,7 @@ def test_every_answer_is_documented(place: Town, session: requests.Session, labe
     """
 
     @settings(
-        max_examples=EXAMPLES[key], derandomize=True, deadline=None, database=None,
+        max_examples=EXAMPLES[key], derandomize=not LONG, print_blob=True, deadline=None, database=None,
         suppress_health_check=list(HealthCheck), phases=[Phase.generate],
     )  # fmt: skip
     @given(data=st.data())
