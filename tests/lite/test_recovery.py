@@ -26,6 +26,7 @@ from lite.workshop import (
 from tessera.acts.act import carry_out
 from tessera.errors import Unauthorized, Unavailable
 from tessera.library import Tessera
+from tessera.limits import ROWS_AT_HAND_MAX
 from tessera.lite.local import LocalLog
 from tessera.models import Claimed, NoTasks, Rejected
 from tessera.rules.grants import OWNER
@@ -249,3 +250,26 @@ def test_a_damaged_brief(store: Tessera, world: World) -> None:
 def _reserved(store: Tessera) -> Iterator[str]:
     with closing(file_of(store)) as file:
         yield from [text for (text,) in file.execute("select message from claims where state = 0")]
+
+
+def test_a_log_that_cannot_be_read_now_has_the_message(store: Tessera) -> None:
+    """A contest that began long ago is read beside the writer; if that is refused at first, the claim is not
+    taken for one whose message never came, and wins.
+    """
+    furnish(store)
+    put(store)
+    ann = Steps(store, next_of()).until("append_message")
+    topic = store.workspace("ws_a").roles[0].topic_id
+    for number in range(ROWS_AT_HAND_MAX + 1):
+        finish(store, LocalLog().append(topic, b"%d" % number))
+    ann.until("read_topic")
+    outcome = ann._outcome
+
+    def refused(_step: object) -> None:
+        raise Unavailable("the look was cut short", definite=True)
+
+    ann._outcome = refused
+    ann.take()
+    ann._outcome = outcome
+    assert ann.finish().status == "claimed"
+    assert_sound(store)

@@ -15,7 +15,7 @@ from typing import Final
 from tessera.acts.act import Act, Look, Run
 from tessera.errors import InvalidRequest
 from tessera.limits import PAGE_MAX, ROWS_AT_HAND_MAX
-from tessera.lite.log import Entered, appendable, rows_through
+from tessera.lite.log import Entered, appendable, rows_in_time
 from tessera.lite.running_hash import GENESIS, VERSION, entity, running_hash, timestamp
 from tessera.models import AppendMessage, Nothing, Proof, ReadTopic, TopicMessage
 from tessera.rows import TopicMessageRow, TopicRow
@@ -46,7 +46,7 @@ class LocalLog:
         entered: Entered = yield Run(_APPEND, AppendMessage(topic_id, message, after))
         proof, rows = entered
         if rows is None:
-            rows = yield from rows_through(self, topic_id, after, proof.sequence_number)
+            rows = yield from rows_in_time(self, topic_id, after, proof.sequence_number)
         return proof, rows
 
     def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
