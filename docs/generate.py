@@ -23,6 +23,7 @@ from tessera.verbs.define_queue import DEFAULTS, define_queue
 from tessera.wake import states as wakes
 
 HERE = Path(__file__).parent
+_FIRST = {"lease_seconds": None, "accounts": [], "role_ids": [], "capabilities": [], "active": True}
 FORMS = {
     names.NAME_PATTERN: "name",
     names.NAME_OR_ALL_PATTERN: "name or `*`",
@@ -217,7 +218,7 @@ def _verb(row: Row) -> list[str]:
         part = _listed_model(field.type)
         if part is not None and part not in {other.ask for other in SURFACE.values()}:
             lines += [f"Each {part.__name__}:", "", _fields(row, msgspec.structs.fields(part)), ""]
-    if row.is_act:
+    if row.body == "bytes":
         lines += ["The bytes travel beside these fields.", ""]
     answer = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(row.answer))
     lines += [f"Answers `{row.answer.__name__}`: {answer}.", ""]
@@ -235,10 +236,8 @@ def _fields(row: Row, fields: tuple[msgspec.structs.FieldInfo, ...]) -> str:
 def _default(row: Row, field: msgspec.structs.FieldInfo) -> str:
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: Any
     if value is msgspec.UNSET:
-        assert row.verb is define_queue
-        return (
-            f"`{msgspec.json.encode(getattr(DEFAULTS, field.name)).decode()}` on a new queue, else unchanged"
-        )
+        first = getattr(DEFAULTS, field.name) if row.verb is define_queue else _FIRST[field.name]
+        return f"`{msgspec.json.encode(first).decode()}` when it is new, else unchanged"
     return f"`{msgspec.json.encode(value).decode()}`"
 
 

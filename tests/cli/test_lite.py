@@ -35,15 +35,17 @@ def test_definitions_say_what_there_is_now(cli, defined) -> None:
     shown = cli("lite", "workspace", "show", "ws_a").stdout
     assert all(word in shown for word in ("Acme", "role_w", "drafts", "agt_ann"))
     assert "ws_a" in cli("lite", "workspace", "list").stdout
-    role = cli.json("lite", "role", "define", "role_b", "--workspace", "ws_a", "--name", "B", "--topic",
-                    "0.0.77", "--account", "0.0.7", "--account", "0.0.2")  # fmt: skip
+    far = ("lite", "role", "define", "role_b", "--workspace", "ws_a", "--name", "B", "--topic", "0.0.77")
+    assert "TESSERA_LITE_LOG=hedera" in cli(*far, code=1).stderr
+    cli.env["TESSERA_LITE_LOG"] = "hedera"
+    role = cli.json(*far, "--account", "0.0.7", "--account", "0.0.2")
     assert (role["topic_id"], role["accounts"], role["lease_seconds"]) == (
         "0.0.77",
         ["0.0.2", "0.0.7"],
         None,
     )
-    cli("lite", "agent", "define", "agt_ann", "--workspace", "ws_a", "--inactive")
-    assert "inactive" in cli("lite", "workspace", "show", "ws_a").stdout
+    off = cli.json("lite", "agent", "define", "agt_ann", "--workspace", "ws_a", "--inactive")
+    assert (off["active"], off["role_ids"], off["capabilities"]) == (False, ["role_w"], ["tea"])
 
 
 def test_an_empty_store_says_how_to_begin(cli) -> None:

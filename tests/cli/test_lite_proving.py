@@ -35,6 +35,10 @@ def test_verify(cli: Any, topic: str) -> None:
     answer = cli.json("lite", "verify", "--topic", topic)
     assert (answer["ok"], answer["topics"][0]["claims"]) == (True, 3)
     assert "not_found" in cli("lite", "verify", "--topic", "0.0.1", code=1).stderr
+    cli.env["TESSERA_LITE_LOG"] = "hedera"
+    cli("lite", "role", "define", "role_far", "--workspace", "ws_a", "--name", "F", "--topic", "0.0.77")
+    cli.env["TESSERA_LITE_LOG"] = "local"
+    assert "0.0.77: not read: its rows lie on a network" in cli("lite", "verify", code=1).stdout
     assert "unavailable" in cli("lite", "verify", "--mirror", "http://127.0.0.1:1", code=1).stderr
 
 

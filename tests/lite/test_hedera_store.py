@@ -133,7 +133,7 @@ def test_settings_that_lack_something(tmp_path: Path, monkeypatch: pytest.Monkey
         store.make_topic()
     monkeypatch.setenv("TESSERA_LITE_LOG", "hedera")
     with tessera.open(str(tmp_path / "store.db")) as store:
-        furnish(store)
+        furnish(store, topic_id="0.0.77")
         put(store)
         with pytest.raises(InvalidRequest, match="TESSERA_HEDERA_ACCOUNT"):
             won(store)

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from lite.workshop import Steps, agents_key, claims, file_of, furnish, next_of, put, won
-from tessera.errors import InvalidRequest, NotFound, ScopeDenied
+from tessera.errors import InvalidRequest, NotFound, ScopeDenied, Unavailable
 from tessera.library import Tessera
 from tessera.models import TopicVerified
 from tessera.testing import World
@@ -142,6 +142,59 @@ def test_a_changed_claim_is_named(town: Tessera, change: str, says: str) -> None
 
     assert says in finding
     assert finding.startswith("claim")
+
+
+LAST = "topic_messages where topic = $topic and sequence_number = 6"
+GONE = "claims where topic_id = (select topic_id from topics where topic = $topic)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ((f"delete from {GONE} and sequence_number = 6", f"delete from {LAST}"), "row 6 is missing"),
+        ((f"delete from {GONE}", "delete from topic_messages where topic = $topic"), "row 1 is missing"),
+        (("update topics set sequence_number = 5 where topic = $topic",), "row 6 stands after the last"),
+        (
+            ("update topics set running_hash = zeroblob(48) where topic = $topic",),
+            "row 6 has another running",
+        ),
+    ],
+    ids=["last", "all", "head", "hash"],
+)
+def test_a_topic_ends_where_the_log_left_it(town: Tessera, changes: tuple[str, ...], says: str) -> None:
+    """Rows that are gone from a topic's end, and their claims with them, are missed by their log's own count:
+    `verify` of the store sees that too.
+    """
+    assert town.verify().ok
+    spoil(town, *changes)
+
+    assert says in (verdict(town).finding or "")
+    (found,) = [one for one in town.verify().findings if one.check == "topics"]
+    assert verdict(town).topic_id in found.thing
+
+
+def test_a_network_is_not_looked_for_in_the_store(town: Tessera, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic of a network is not read in the store's own log and not called broken, and nothing is won
+    there; the store's own topics are read in the store also when claims go to a network.
+    """
+    monkeypatch.setenv("TESSERA_LITE_LOG", "hedera")
+    town.define_role("ws_a", "role_far", "Far", topic_id="0.0.77")
+    town.define_agent("ws_a", "agt_far", ["role_far"])
+    assert town.verify_topics(town.workspace("ws_b").roles[0].topic_id).ok
+    put(town)
+    with pytest.raises(Unavailable, match="TESSERA_LITE_LOG"):
+        won(town)
+    monkeypatch.delenv("TESSERA_LITE_LOG")
+    put(town, required_role_id="role_far")
+    with pytest.raises(Unavailable, match="TESSERA_LITE_LOG"):
+        won(town, agent="agt_far")
+    verified = town.verify_topics()
+    (far,) = [one for one in verified.topics if one.topic_id == "0.0.77"]
+
+    assert not verified.ok
+    assert far.finding is None
+    assert "TESSERA_LITE_LOG=hedera" in (far.unread or "")
+    assert [one.finding or one.unread for one in verified.topics if one is not far] == [None, None]
 
 
 def test_a_claim_under_way_is_no_finding(town: Tessera) -> None:

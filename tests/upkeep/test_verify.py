@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from lite.workshop import furnish, put, won
 
 import tessera
 from tessera.errors import InvalidRequest, ScopeDenied
@@ -18,12 +19,15 @@ from upkeep.damage import DAMAGE, SERIAL
 from upkeep.town import sql
 
 CHECKS = ["pages", "references", "briefs", "receipts", "leases", "waits", "counts", "events", "tasks"]
-CHECKS += ["records", "tombstones", "documents", "blobs", "objects", "buckets", "nouns", "feeds"]
+CHECKS += ["records", "tombstones", "documents", "blobs", "objects", "buckets", "nouns", "feeds", "topics"]
 
 
 def test_a_sound_store_is_sound(here: Town) -> None:
     """A store in which everything has happened verifies, and every check has looked at something."""
     with here.open() as store:
+        furnish(store)
+        put(store)
+        won(store)
         verified = store.verify()
 
     assert (verified.ok, verified.findings) == (True, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from lite.workshop import ROLE, furnish, put
 from verbs.bench import Bench
 from verbs.refusals import refused, unchanged
@@ -45,11 +46,45 @@ def test_defining_again_keeps_what_proofs_rest_on(bench: Bench) -> None:
 
 def test_a_topic_belongs_to_one_role(bench: Bench) -> None:
     """A role keeps its topic, and no other role gets it."""
-    furnish(bench.store, topic_id="0.0.77")
+    furnish(bench.store)
+    topic = bench.store.workspace("ws_a").roles[0].topic_id
     refused(bench, "invalid_state", bench.store.define_role, "ws_a", ROLE, "W", topic_id="0.0.78")
-    refused(bench, "idempotency_conflict", bench.store.define_role, "ws_a", "role_b", "B", topic_id="0.0.77")
+    refused(bench, "idempotency_conflict", bench.store.define_role, "ws_a", "role_b", "B", topic_id=topic)
     refused(bench, "invalid_request", bench.store.define_role, "ws_a", "role_b", "B", topic_id="77")
     refused(bench, "not_found", bench.store.define_role, "ws_none", ROLE, "W")
+
+
+def test_what_is_left_out_stays(bench: Bench) -> None:
+    """Defining a role or an agent again changes what is given, and nothing else; a lease of None is the
+    queue's.
+    """
+    furnish(bench.store)
+    role = bench.store.define_role("ws_a", ROLE, "Writer", lease_seconds=60, accounts=["0.0.2"])
+    assert bench.store.define_role("ws_a", ROLE, "Writer") == role
+    changed = bench.store.define_role("ws_a", ROLE, "Writer", lease_seconds=None, accounts=[])
+    assert (changed.lease_seconds, changed.accounts) == (None, [])
+    off = bench.store.define_agent("ws_a", "agt_ann", active=False)
+    assert (off.role_ids, off.capabilities, off.active) == ([ROLE], ["english"], False)
+    changed_agent = bench.store.define_agent("ws_a", "agt_ann", capabilities=[])
+    assert (changed_agent.role_ids, changed_agent.capabilities, changed_agent.active) == ([ROLE], [], False)
+    new = bench.store.define_agent("ws_a", "agt_new")
+    assert (new.role_ids, new.capabilities, new.active) == ([], [], True)
+
+
+def test_a_topic_lies_in_the_log_that_claims_go_to(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the store's own log no new role gets a topic of a network, and with a network none goes without;
+    a role that is there may still be given another name.
+    """
+    furnish(bench.store)
+    told = refused(bench, "invalid_request", bench.store.define_role, "ws_a", "role_b", "B", topic_id="0.0.7")
+    assert "TESSERA_LITE_LOG=hedera" in told.detail
+    monkeypatch.setenv("TESSERA_LITE_LOG", "hedera")
+    told = refused(bench, "invalid_request", bench.store.define_role, "ws_a", "role_b", "B")
+    assert "tessera lite topic" in told.detail
+    assert bench.store.define_role("ws_a", "role_b", "B", topic_id="0.0.7").topic_id == "0.0.7"
+    assert bench.store.define_role("ws_a", ROLE, "Author").name == "Author"
+    monkeypatch.delenv("TESSERA_LITE_LOG")
+    assert bench.store.define_role("ws_a", "role_b", "C").name == "C"
 
 
 def test_a_queue_is_given_once_and_empty(bench: Bench) -> None:

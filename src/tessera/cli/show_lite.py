@@ -105,7 +105,7 @@ def topics_verified(answer: models.TopicsVerified) -> RenderableType:
     """A line a topic, then the first thing that is wrong in each."""
     rows = (
         (one.topic_id, one.workspace_id, one.role_id, one.rows, one.contests, one.claims, one.unseen,
-         "holds" if one.finding is None else "BROKEN")
+         "not read" if one.unread else "holds" if one.finding is None else "BROKEN")
         for one in answer.topics
     )  # fmt: skip
     columns = "topic, workspace, role, rows, contests, claims, unseen, verdict"
@@ -113,7 +113,10 @@ def topics_verified(answer: models.TopicsVerified) -> RenderableType:
     if answer.ok:
         return Group(table, Text("Everything follows from the log.", "green"))
     wrong = [Text(visible(f"{one.topic_id}: {one.finding}")) for one in answer.topics if one.finding]
-    return Group(table, Text("The log and the claims do NOT agree:", "bold red"), *wrong)
+    if wrong:
+        wrong = [Text("The log and the claims do NOT agree:", "bold red"), *wrong]
+    unread = [Text(visible(f"{one.topic_id}: not read: {one.unread}")) for one in answer.topics if one.unread]
+    return Group(table, *wrong, *unread)
 
 
 def secret(answer: models.WorkspaceSecret) -> RenderableType:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from tessera import models
 from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
 from tessera.library.blobs import _joined, _range
+from tessera.library.lite import _given
 from tessera.library.recall import _halves
 from tessera.library.store import _listed, _one_or_more
 from tessera.values import with_values
@@ -458,11 +460,12 @@ class AsyncVerbs:
         name: str,
         *,
         topic_id: str | None = None,
-        lease_seconds: int | None = None,
-        accounts: Iterable[str] = (),
+        lease_seconds: int | UnsetType | None = UNSET,
+        accounts: Iterable[str] | UnsetType = UNSET,
     ) -> models.Role:
-        """Make a role (`role_…`) of a workspace, or change it. Its claims go to `topic_id`, by default to a
-        topic of the store's own log; `accounts` are those whose messages count there.
+        """Make a role (`role_…`) of a workspace, or change what is given of it. Its claims go to `topic_id`,
+        by default to a topic of the store's own log; `accounts` are those whose messages count there. A lease
+        of None is the queue's.
         """
         return await self._call(
             "define_role",
@@ -470,8 +473,7 @@ class AsyncVerbs:
             role_id=role_id,
             name=name,
             topic_id=topic_id,
-            lease_seconds=lease_seconds,
-            accounts=list(accounts),
+            **_given(lease_seconds=lease_seconds, accounts=accounts),
         )
 
     async def assign_queue(self, workspace_id: str, queue_id: str) -> models.WorkspaceQueue:
@@ -482,19 +484,19 @@ class AsyncVerbs:
         self,
         workspace_id: str,
         agent_id: str,
-        role_ids: Iterable[str] = (),
-        capabilities: Iterable[str] = (),
+        role_ids: Iterable[str] | UnsetType = UNSET,
+        capabilities: Iterable[str] | UnsetType = UNSET,
         *,
-        active: bool = True,
+        active: bool | UnsetType = UNSET,
     ) -> models.Agent:
-        """Make an agent (`agt_…`) of a workspace, or change its roles, capabilities and activity."""
+        """Make an agent (`agt_…`) of a workspace, active and without roles or capabilities unless they are
+        given; or change those of them that are given.
+        """
         return await self._call(
             "define_agent",
             workspace_id=workspace_id,
             agent_id=agent_id,
-            role_ids=list(role_ids),
-            capabilities=list(capabilities),
-            active=active,
+            **_given(role_ids=role_ids, capabilities=capabilities, active=active),
         )
 
     async def define_lite_task(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from tessera import models
 
 
@@ -19,14 +21,15 @@ class LiteVerbs:
 
     def define_role(
         self, workspace_id: str, role_id: str, name: str, *, topic_id: str | None = None,
-        lease_seconds: int | None = None, accounts: Iterable[str] = (),
+        lease_seconds: int | UnsetType | None = UNSET, accounts: Iterable[str] | UnsetType = UNSET,
     ) -> models.Role:  # fmt: skip
-        """Make a role (`role_…`) of a workspace, or change it. Its claims go to `topic_id`, by default to a
-        topic of the store's own log; `accounts` are those whose messages count there.
+        """Make a role (`role_…`) of a workspace, or change what is given of it. Its claims go to `topic_id`,
+        by default to a topic of the store's own log; `accounts` are those whose messages count there. A lease
+        of None is the queue's.
         """
         return self._call(
             "define_role", workspace_id=workspace_id, role_id=role_id, name=name, topic_id=topic_id,
-            lease_seconds=lease_seconds, accounts=list(accounts),
+            **_given(lease_seconds=lease_seconds, accounts=accounts),
         )  # fmt: skip
 
     def assign_queue(self, workspace_id: str, queue_id: str) -> models.WorkspaceQueue:
@@ -34,13 +37,15 @@ class LiteVerbs:
         return self._call("assign_queue", workspace_id=workspace_id, queue_id=queue_id)
 
     def define_agent(
-        self, workspace_id: str, agent_id: str, role_ids: Iterable[str] = (),
-        capabilities: Iterable[str] = (), *, active: bool = True,
+        self, workspace_id: str, agent_id: str, role_ids: Iterable[str] | UnsetType = UNSET,
+        capabilities: Iterable[str] | UnsetType = UNSET, *, active: bool | UnsetType = UNSET,
     ) -> models.Agent:  # fmt: skip
-        """Make an agent (`agt_…`) of a workspace, or change its roles, capabilities and activity."""
+        """Make an agent (`agt_…`) of a workspace, active and without roles or capabilities unless they are
+        given; or change those of them that are given.
+        """
         return self._call(
-            "define_agent", workspace_id=workspace_id, agent_id=agent_id, role_ids=list(role_ids),
-            capabilities=list(capabilities), active=active,
+            "define_agent", workspace_id=workspace_id, agent_id=agent_id,
+            **_given(role_ids=role_ids, capabilities=capabilities, active=active),
         )  # fmt: skip
 
     def define_lite_task(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
@@ -109,3 +114,12 @@ class LiteVerbs:
         itself.
         """
         return self._call("recover_claims")
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """The fields that somebody gave, as the wire has them."""
+    return {
+        name: list(value) if isinstance(value, Iterable) else value
+        for name, value in fields.items()
+        if value is not UNSET
+    }

@@ -54,6 +54,17 @@ class TopicCheck:
                 return f"claim {claim.claim_id}: {wrong}"
         return None
 
+    def end(self, sequence_number: int, running_hash: bytes | None) -> str | None:
+        """What is wrong with the last row that was read, if the log knows the topic to end there; or None."""
+        last = self.chain.sequence_number
+        if last < sequence_number:
+            return f"row {last + 1} is missing: the topic has {sequence_number}"
+        if last > sequence_number:
+            return f"row {sequence_number + 1} stands after the last row that the topic has"
+        if last and running_hash != self.chain.running_hash:
+            return f"row {last} has another running hash than the topic's last row"
+        return None
+
     def unknown(self, known: Collection[str]) -> str | None:
         """What is wrong with the page's winners, if the store has only these claims; or None."""
         for claim_id in self.contested:

@@ -25,4 +25,8 @@ def chosen(runtime: Runtime) -> OrderedLog:
 
 def later(runtime: Runtime) -> LaterLog:
     """The same, chosen when something is first asked of it."""
-    return LaterLog(partial(chosen, runtime))
+    return LaterLog(partial(chosen, runtime), _at_home)
+
+
+def _at_home() -> bool:
+    return log_from_environ(os.environ).lite_log == "local"

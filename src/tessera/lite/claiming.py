@@ -41,7 +41,9 @@ def _claim(ask: Asked, log: OrderedLog) -> Act[ClaimAnswer]:
     tried: tuple[int, ...] = ()
     last: str | None = None
     for _ in range(CLAIM_RESTS_MAX):
-        reserved: Reserved | Pending | ClaimAnswer = yield Run(_RESERVE, Reserve(ask, tried, last))
+        reserved: Reserved | Pending | ClaimAnswer = yield Run(
+            _RESERVE, Reserve(ask, tried, last, log.at_home)
+        )
         if isinstance(reserved, Pending):
             yield Rest(CLAIM_REST_SECONDS)
             continue

@@ -27,6 +27,8 @@ log = logging.getLogger("tessera.lite")
 class HederaLog:
     """An ordered log on a network. Every step of its acts waits outside of the store and its transactions."""
 
+    at_home = False
+
     def __init__(self, network: Network, mirror: Mirror, runtime: Runtime) -> None:
         self._network = network
         self._mirror = mirror

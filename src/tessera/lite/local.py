@@ -30,6 +30,8 @@ MICROSECOND_NS: Final = 1_000
 class LocalLog:
     """An ordered log in the tables of the store that the act's steps run in."""
 
+    at_home = True
+
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Put a message at the end of a topic, in a transaction of its own. Its proof is verified at once:
         the store computed the hash itself.

@@ -21,6 +21,10 @@ class OrderedLog(Protocol):
     Its methods are acts: yield from them inside another act. None runs a network call in a transaction.
     """
 
+    @property
+    def at_home(self) -> bool:
+        """Whether it lies in the store, whose topics are then made by themselves."""
+
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Put a message at the end of a topic. Once it returns, the message is there for good. Refuses what
         is no message of 1 to 1,024 bytes with `invalid_request`. A log that cannot say whether the message
@@ -51,10 +55,16 @@ class OrderedLog(Protocol):
 class LaterLog:
     """A log that is opened when something is first asked of it: most commands never do."""
 
-    def __init__(self, opens: Callable[[], OrderedLog]) -> None:
+    def __init__(self, opens: Callable[[], OrderedLog], at_home: Callable[[], bool]) -> None:
         self._opens = opens
+        self._at_home = at_home
         self._opened: OrderedLog | None = None
         self._lock = threading.Lock()
+
+    @property
+    def at_home(self) -> bool:
+        """Whether it lies in the store; to say that it is not opened."""
+        return self._at_home()
 
     def append(self, topic_id: str, message: bytes) -> Act[Proof]:
         """Put a message at the end of a topic."""

@@ -52,6 +52,8 @@ def log_of(settings: LogSettings, runtime: Runtime) -> OrderedLog:
 class MirrorLog:
     """A log that is only read, from a mirror node: what `verify` needs, without an account or a key."""
 
+    at_home = False
+
     def __init__(self, url: str, account: str | None) -> None:
         self._mirror = Mirror(url)
         self._account = account

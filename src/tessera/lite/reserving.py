@@ -5,11 +5,12 @@ for, and stores the claim before its message is sent. Nothing of the task leaves
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
 from tessera.canonical import json_text
-from tessera.errors import NotFound
+from tessera.errors import NotFound, Unavailable
 from tessera.limits import (
     CANDIDATES_PER_CLAIM_MAX,
     CLAIM_STEPS_SECONDS,
@@ -34,14 +35,20 @@ from tessera.steps.workspaces import names
 from tessera.storage.port import Overdue, Transaction
 
 READ = EFFECT_RANK["read"]
+_OTHER_LOG: Final = (
+    "the role's topic is not of the log that claims go to here: set TESSERA_LITE_LOG, or define another role"
+)
 
 
 class Reserve(Struct, frozen=True):
-    """What is asked; the tasks, by serial, that this call has contended for; its claim before this one."""
+    """What is asked; the tasks, by serial, that this call has contended for; its claim before this one;
+    whether claims go to the store's own log.
+    """
 
     ask: Asked
     tried: tuple[int, ...] = ()
     last: str | None = None
+    at_home: bool = True
 
 
 class Reserved(Struct, frozen=True):
@@ -128,7 +135,7 @@ def _decided(
         return task
     if briefs.intact(tx, task) is None:
         raise Overdue(partial(lapses.settle_unreadable, task.serial))
-    return _reserved(tx, runtime, caller, place, task, ask.ask)
+    return _reserved(tx, runtime, caller, place, task, ask)
 
 
 def _contests(ask: Asked) -> int:
@@ -184,13 +191,16 @@ def _nothing(tx: Transaction, place: Place, ask: Reserve) -> NoTasks | Missed:
 
 
 def _reserved(
-    tx: Transaction, runtime: Runtime, caller: Caller, place: Place, task: TaskRow, ask: Asked
+    tx: Transaction, runtime: Runtime, caller: Caller, place: Place, task: TaskRow, reserve: Reserve
 ) -> Reserved:
     """The claim and its message. The contest is the task with the token that its next lease will have."""
+    ask = reserve.ask
     asked: RequirementRow = tx.one("requirement_numbered", requirement=task.requirement)
     role: RoleRow = tx.one("role_named", workspace_id=place.workspace_id, role_id=asked.role_id)
     workspace: WorkspaceRow = tx.one("workspace_named", workspace_id=place.workspace_id)
     commitments = Commitments(bytes.fromhex(workspace.secret))
+    if reserve.at_home != (role.topic_id == commitments.topic(role.role_id)):
+        raise Unavailable(_OTHER_LOG, definite=True)
     token = task.fencing_token + 1
     lease_seconds = ask.lease_seconds or role.lease_seconds or place.queue.lease_seconds
     claim_id, key_sha256 = runtime.new_id("clm_"), requests.key_hash(ask)

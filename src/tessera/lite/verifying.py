@@ -14,9 +14,11 @@ from tessera.canonical import json_text
 from tessera.errors import NotFound
 from tessera.limits import INTEGER_MAX, PAGE_MAX
 from tessera.lite.checking import TopicCheck
+from tessera.lite.claiming import LOCAL
 from tessera.lite.log import OrderedLog
+from tessera.lite.message import Commitments
 from tessera.models import TopicsVerified, TopicVerified
-from tessera.rows import PlacedClaim, RoleTopic
+from tessera.rows import PlacedClaim, RoleTopic, TopicRow, WorkspaceRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -24,6 +26,10 @@ from tessera.storage.port import Transaction
 from tessera.verbs.keys import Guarded
 
 PENDING: Final = "pending"
+_UNREAD: Final = (
+    "its rows lie on a network, and this is the store's own log: set TESSERA_LITE_LOG=hedera, or name a "
+    "mirror node (--mirror URL)"
+)
 Tell = Callable[[str, int, int], None]  # which topic, how many of its rows, out of about how many
 
 
@@ -35,22 +41,41 @@ class Placed(Struct, frozen=True):
     through: int
 
 
+class Home(Struct, frozen=True):
+    """A role's topic, and whether it is of the store's own log."""
+
+    topic: RoleTopic
+    own: bool
+
+
 def verify_topics(topic_id: str | None, log: OrderedLog, tell: Tell) -> Act[TopicsVerified]:
     """Read every role's topic, or one, from its first row: recompute its running hashes and the winners of
     its contests, and compare each claim of the store. Refuses a topic that is no role's with `not_found`.
-    Tells after each page how far it is, out of the rows that the store's claims name.
+    A topic of the store's own log is read there, whatever `log` is. Tells after each page how far it is, out
+    of the rows that the store's claims name.
     """
-    topics: list[RoleTopic] = yield Look(_TOPICS, topic_id)
+    topics: list[Home] = yield Look(_TOPICS, topic_id)
     if topic_id is not None and not topics:
         raise NotFound("no role's claims go to this topic")
     found = []
-    for topic in topics:
-        accounts = msgspec.json.decode(topic.accounts, type=list[str])
-        found.append((yield from _verified(topic, accounts or [(yield from log.payer())], log, tell)))
-    return TopicsVerified(ok=not any(one.finding for one in found), topics=found)
+    for home in topics:
+        if home.own or not log.at_home:
+            found.append((yield from _verified(home.topic, LOCAL if home.own else log, tell)))
+        else:
+            found.append(_unread(home.topic))
+    return TopicsVerified(ok=not any(one.finding or one.unread for one in found), topics=found)
 
 
-def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog, tell: Tell) -> Act[TopicVerified]:
+def _unread(topic: RoleTopic) -> TopicVerified:
+    return TopicVerified(
+        topic_id=topic.topic_id, role_id=topic.role_id, workspace_id=topic.workspace_id, rows=0, contests=0,
+        claims=0, unseen=0, finding=None, unread=_UNREAD,
+    )  # fmt: skip
+
+
+def _verified(topic: RoleTopic, log: OrderedLog, tell: Tell) -> Act[TopicVerified]:
+    accounts = msgspec.json.decode(topic.accounts, type=list[str])
+    trusted = accounts or [(yield from log.payer())]
     check, compared, unseen, finding = TopicCheck(topic.topic_id, trusted), 0, 0, None
     last: int = yield Look(_LAST, topic.topic_id)
     while finding is None:
@@ -58,9 +83,13 @@ def _verified(topic: RoleTopic, trusted: list[str], log: OrderedLog, tell: Tell)
         page = yield from log.read(topic.topic_id, after, PAGE_MAX)
         if not page:
             beyond: list[PlacedClaim] = yield Look(_PLACED, Placed(topic.topic_id, after, INTEGER_MAX))
+            head: TopicRow = yield Look(_HEAD, topic.topic_id)
             if (yield from log.read(topic.topic_id, after, 1)):
                 continue  # the topic has grown since
             unseen, finding = _beyond(beyond)
+            finding = finding or (
+                check.end(head.sequence_number or 0, head.running_hash) if log.at_home else None
+            )
             break
         finding = yield Work(partial(check.rows, page))
         if finding is None:
@@ -94,10 +123,24 @@ def _beyond(claims: list[PlacedClaim]) -> tuple[int, str | None]:
     return len(claims), None
 
 
-def topics_to_verify(tx: Transaction, runtime: Runtime, caller: Caller, ask: str | None) -> list[RoleTopic]:
-    """The topics of all roles, or one of them."""
+def topics_to_verify(tx: Transaction, runtime: Runtime, caller: Caller, ask: str | None) -> list[Home]:
+    """The topics of all roles, or one of them, and which of them are of the store's own log."""
     grants.is_admin(caller)
-    return tx.all("topics_of_roles", topic_id=ask)
+    topics: list[RoleTopic] = tx.all("topics_of_roles", topic_id=ask)
+    return [Home(topic, is_own(tx, topic)) for topic in topics]
+
+
+def is_own(tx: Transaction, topic: RoleTopic) -> bool:
+    """Whether a role's topic is of the store's own log: its id is then made of the workspace's secret."""
+    workspace: WorkspaceRow = tx.one("workspace_named", workspace_id=topic.workspace_id)
+    return topic.topic_id == Commitments(bytes.fromhex(workspace.secret)).topic(topic.role_id)
+
+
+def topic_head(tx: Transaction, runtime: Runtime, caller: Caller, ask: str) -> TopicRow:
+    """Where the store's own log knows a topic to end."""
+    grants.is_admin(caller)
+    head: TopicRow = tx.one("topic_head", topic_id=ask)
+    return head
 
 
 def last_place(tx: Transaction, runtime: Runtime, caller: Caller, ask: str) -> int:
@@ -123,5 +166,6 @@ def claims_known(tx: Transaction, runtime: Runtime, caller: Caller, ask: list[st
 
 _TOPICS = Guarded(topics_to_verify, None)
 _LAST = Guarded(last_place, None)
+_HEAD = Guarded(topic_head, None)
 _PLACED = Guarded(claims_placed, None)
 _KNOWN = Guarded(claims_known, None)

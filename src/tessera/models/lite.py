@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tessera import limits, names
 from tessera.models.base import (
@@ -66,17 +66,18 @@ class WorkspaceRef(Model, frozen=True):
 
 
 class DefineRole(Model, frozen=True):
-    """A role to make or to change. Its claims go to `topic_id`, by default to a topic of the store's own log;
-    `accounts` are those whose messages count there, by default the one that the store pays with.
-    `lease_seconds` is what a claim gets that asks for no other; left out, what the queue says.
+    """A role to make or to change. Its claims go to `topic_id`: a topic on the network that claims go to, or,
+    left out, one of the store's own log; `accounts` are those whose messages count there, by default the one
+    that the store pays with. `lease_seconds` is what a claim gets that asks for no other; null, what the
+    queue says. What is left out stays what it was.
     """
 
     workspace_id: WorkspaceId
     role_id: RoleId
     name: Label
     topic_id: TopicId | None = None
-    lease_seconds: LeaseSeconds | None = None
-    accounts: Annotated[list[AccountId], Meta(max_length=limits.ACCOUNTS_PER_ROLE_MAX)] = []
+    lease_seconds: LeaseSeconds | UnsetType | None = UNSET
+    accounts: Annotated[list[AccountId], Meta(max_length=limits.ACCOUNTS_PER_ROLE_MAX)] | UnsetType = UNSET
 
 
 class Role(Answer, frozen=True):
@@ -105,13 +106,15 @@ class WorkspaceQueue(Answer, frozen=True):
 
 
 class DefineAgent(Model, frozen=True):
-    """An agent to make or to change: the roles it has, what it is able to do, and whether it may claim."""
+    """An agent to make or to change: the roles it has, what it is able to do, and whether it may claim. What
+    is left out stays what it was.
+    """
 
     workspace_id: WorkspaceId
     agent_id: AgentId
-    role_ids: Roles = []
-    capabilities: Capabilities = []
-    active: bool = True
+    role_ids: Roles | UnsetType = UNSET
+    capabilities: Capabilities | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
 
 
 class Agent(Answer, frozen=True):

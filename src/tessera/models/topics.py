@@ -106,7 +106,7 @@ class TopicRows(Model, frozen=True):
 class TopicVerified(Answer, frozen=True):
     """What a topic's rows say: how many there are, how many contests they decide, how many claims of the
     store agree; `unseen` are claims whose rows a mirror does not show yet. `finding` is the first thing that
-    is wrong.
+    is wrong; `unread` says why its rows could not be looked at, which is no word against them.
     """
 
     topic_id: str
@@ -117,10 +117,11 @@ class TopicVerified(Answer, frozen=True):
     claims: int
     unseen: int
     finding: str | None
+    unread: str | None = None
 
 
 class TopicsVerified(Answer, frozen=True):
-    """Every topic, verified; `ok` if nothing is wrong with any."""
+    """Every topic, verified; `ok` if all were read and nothing is wrong with any."""
 
     ok: bool
     topics: list[TopicVerified]

@@ -95,9 +95,10 @@ class RestoreSizes(Row, frozen=True):
 
 
 class BlobSizes(Row, frozen=True):
-    """How many blobs, objects, buckets and feeds a store has."""
+    """How many blobs, objects, buckets, feeds and topics of its own log a store has."""
 
     blobs: int
     objects: int
     buckets: int
     feeds: int
+    topics: int

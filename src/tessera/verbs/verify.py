@@ -66,6 +66,7 @@ def _contents(tx: Transaction, book: _Book) -> None:
     book.check("buckets", files.buckets, _rows(tx, "buckets_wrong"))
     book.check("nouns", sizes.records + files.objects, _nouns(tx))
     book.check("feeds", files.feeds, _rows(tx, "feeds_wrong", restored=EVENT_NUMBER["store_restored"]))
+    book.check("topics", files.topics, _rows(tx, "topics_wrong"))
 
 
 def _damage(tx: Transaction) -> Iterator[tuple[str, str]]:

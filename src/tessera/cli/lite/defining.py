@@ -1,4 +1,6 @@
-"""What a workspace is made of. All of it is for admin keys and the store's owner; defining again updates."""
+"""What a workspace is made of. All of it is for admin keys and the store's owner. Defining again changes what
+is given, but for tasks: one that is there stays what it is.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 WORKSPACE = click.option("--workspace", "workspace_id", required=True, metavar="WS", help="The workspace.")
 NAME = click.option("--name", required=True, metavar="LABEL", help="What people call it.")
-CAPABILITIES = "What it is able to do; may be repeated."
+CAPABILITIES = "What it is able to do; may be repeated. Left out: what it was."
 
 
 @click.group()
@@ -85,22 +87,24 @@ def role() -> None:
 @WORKSPACE
 @NAME
 @click.option("--topic", "topic_id", metavar="TOPIC",
-              help="Where its claims go. Left out: a topic of the store's own log.")  # fmt: skip
+              help="Its topic on a network. Left out: one of the store's own log.")  # fmt: skip
 @click.option(
-    "--lease-seconds", type=int, help="The lease of a claim that asks for none. Left out: the queue's."
+    "--lease-seconds",
+    type=int,
+    help="The lease of a claim that asks for none. Left out: as before, at first the queue's.",
 )
 @click.option("--account", "accounts", multiple=True, metavar="ACCOUNT",
-              help="An account whose messages count; may be repeated. Left out: our own.")  # fmt: skip
+              help="An account whose messages count; may be repeated. At first: our own.")  # fmt: skip
 @options.prints
 @options.takes_store
 def define_role(store: Tessera, say: Any, workspace_id: str, role_id: str, name: str, **given: Any) -> None:
-    """Make a role, or change it; its topic stays. ROLE begins with role_.
+    """Make a role, or change what is given of it; its topic stays. ROLE begins with role_.
 
     \b
     Example:
       tessera lite role define role_writer --workspace ws_acme --name Writer --lease-seconds 900
     """
-    say(store.define_role(workspace_id, role_id, name, **given))
+    say(store.define_role(workspace_id, role_id, name, **options.given(**given)))
 
 
 @click.group()
@@ -142,19 +146,22 @@ def agent() -> None:
 @agent.command("define")
 @click.argument("agent_id", metavar="AGENT")
 @WORKSPACE
-@click.option("--role", "role_ids", multiple=True, metavar="ROLE", help="A role it has; may be repeated.")
+@click.option("--role", "role_ids", multiple=True, metavar="ROLE",
+              help="A role it has; may be repeated. Left out: those it had.")  # fmt: skip
 @click.option("--capability", "capabilities", multiple=True, metavar="NAME", help=CAPABILITIES)
-@click.option("--active/--inactive", default=True, help="Whether it may claim.")
+@click.option(
+    "--active/--inactive", default=None, help="Whether it may claim. Left out: as before, at first it may."
+)
 @options.prints
 @options.takes_store
 def define_agent(store: Tessera, say: Any, workspace_id: str, agent_id: str, **given: Any) -> None:
-    """Make an agent, or change it. AGENT begins with agt_.
+    """Make an agent, or change what is given of it. AGENT begins with agt_.
 
     \b
     Example:
       tessera lite agent define agt_ann --workspace ws_acme --role role_writer --capability english
     """
-    say(store.define_agent(workspace_id, agent_id, **given))
+    say(store.define_agent(workspace_id, agent_id, **options.given(**given)))
 
 
 @click.group()

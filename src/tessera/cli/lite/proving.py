@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--topic", "topic_id", metavar="TOPIC", help="Only this topic. Left out: every role's.")
-@click.option("--mirror", metavar="URL", help="Read the rows from this mirror node. Left out: the log's own.")
+@click.option(
+    "--mirror", metavar="URL", help="Read a network's rows from this mirror node. Left out: the log's own."
+)
 @options.prints
 @options.takes_store
 def verify(store: Tessera, say: Any, topic_id: str | None, mirror: str | None) -> None:
     """Follow the topics of lite claims from their first rows, and compare every claim.
 
-    Running hashes and winners are computed anew from the rows alone. Exits 1 when something is wrong, and
-    names the first of it.
+    Running hashes and winners are computed anew from the rows alone. Topics of the store's own log are read
+    there, the others on the network that TESSERA_LITE_LOG names. Exits 1 when something is wrong, and names
+    the first of it, or when a topic could not be read.
 
     \b
     Example:

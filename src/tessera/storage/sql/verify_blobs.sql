@@ -55,7 +55,17 @@ from (
 -- row: BlobSizes
 -- How many rows there are to look at, for whoever watches.
 select (select count(*) from blobs) as blobs, (select count(*) from object_heads) as objects,
-  (select count(*) from buckets) as buckets, (select count(*) from feeds) as feeds;
+  (select count(*) from buckets) as buckets, (select count(*) from feeds) as feeds,
+  (select count(*) from topics) as topics;
+
+-- name: topics_wrong
+-- row: Wrong
+-- Topics of the store's own log whose last row is not the one that they are known to end with. Whether each row
+-- follows from the one before it, `lite verify` computes.
+select 'topic ' || t.topic_id as thing, 'ends with row ' || t.sequence_number || ' of that hash, and has not' as says
+from topics t left join topic_messages m on m.topic = t.topic and m.sequence_number = t.sequence_number
+where m.running_hash is null or m.running_hash <> t.running_hash
+  or exists (select 1 from topic_messages o where o.topic = t.topic and o.sequence_number > t.sequence_number);
 
 -- name: feeds_wrong
 -- row: Wrong
