@@ -57,6 +57,7 @@ def test_an_empty_store_says_how_to_begin(cli) -> None:
 def test_a_claim_is_won_and_listed(cli, defined) -> None:
     """claim-next prints the task, its lease, the proof and the command that hands it in; claims lists it."""
     assert cli(*TASK).stdout.strip() == "task_1"
+    assert "tessera lite claim-next drafts --agent" in cli("tasks", "show", "task_1").stdout
     answer = cli.json(
         "lite", "claim-next", "drafts", *CLAIM, "once", "--role", "role_w", "--lease-seconds", "9"
     )
@@ -75,12 +76,16 @@ def test_a_claim_is_won_and_listed(cli, defined) -> None:
 
 
 def test_answers_without_a_task(cli, defined) -> None:
-    """No tasks and a rejection are answers, told in words; the exit code is 0."""
+    """No tasks and a rejection are answers, told in words; only the latter exits 1."""
     assert "No tasks for agt_ann in drafts. Come back in 30 s." in cli(
         "lite", "claim-next", "drafts", *CLAIM, "once"
     ).stdout.replace("\n", " ")
-    said = cli("lite", "claim-next", "no", *CLAIM, "once").stdout
+    said = cli("lite", "claim-next", "no", *CLAIM, "once", code=1).stdout
     assert "Rejected: queue_not_found. Another attempt will not fare better." in said
+    assert cli.json("lite", "claim-next", "no", *CLAIM, "once", code=1)["reason"] == "queue_not_found"
+    cli(*TASK)
+    cli("lite", "agent", "define", "agt_ann", "--workspace", "ws_a", "--inactive")
+    assert "inactive_agent" in cli("lite", "claim", "task_1", *CLAIM, "two", code=1).stdout
     assert cli("lite", "recover").stdout.startswith("0 claimed, 0 missed, 0 void")
 
 
@@ -93,5 +98,6 @@ def test_a_key_of_a_workspace(cli, defined, tmp_path) -> None:
     assert [queue["name"] for queue in queues] == ["drafts"]
     won = cli.json("lite", "claim-next", "drafts", *CLAIM, "k", "--key-file", str(tmp_path / "key"))
     assert won["status"] == "claimed"
+    assert "ws_a" in cli("keys", "list").stdout
     lacking = cli("keys", "issue", "--scope", "agent:runtime", code=1)
     assert lacking.stderr.startswith("error: invalid_request: workspace_id")

@@ -74,7 +74,7 @@ def test_a_third_party_checks_it(
 
     code, lines = said()
     assert (code, lines[0]) == (0, "3 rows, each following from the one before it")
-    assert [line.partition(" won ")[2] for line in lines[1:4]] == [
+    assert [line.partition(" won ")[2] for line in lines[2:5]] == [
         f"task t_{number} under token 1 for agt_ann" for number in range(3)
     ]
     assert lines[-1] == "3 contests, 3 claims compared, ids checked"

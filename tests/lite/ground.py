@@ -4,7 +4,7 @@ an engine that carries acts out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,10 +41,13 @@ def claim(**ids: Any) -> LiteClaim:
     return found
 
 
-def rows(messages: Iterable[bytes], payer: str = PAYER, begin_us: int = NOON_US) -> list[TopicMessage]:
-    """A topic of these messages, one a second, its running hashes right."""
+def rows(
+    messages: Iterable[bytes], payer: str = PAYER, begin_us: int = NOON_US, payers: Sequence[str] = ()
+) -> list[TopicMessage]:
+    """A topic of these messages, one a second, its running hashes right; `payers` may name each one's."""
     topic, previous = [], GENESIS
     for number, content in enumerate(messages, 1):
+        payer = payers[number - 1] if payers else payer
         consensus_ns = (begin_us + number * 1_000_000) * 1_000
         previous = running_hash(previous, entity(payer), entity(TOPIC), consensus_ns, number, content)
         topic.append(TopicMessage(timestamp(consensus_ns), content, payer, previous, 3, number, TOPIC))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,7 @@ def test_they_find_the_winners(verifier: str, tmp_path: Path) -> None:
     assert code == 0
     assert text.splitlines() == [
         f"{len(LONG)} rows, each following from the one before it",
+        f"last running hash {b64encode(LONG[-1].running_hash).decode()}",
         *(
             f"row {one.sequence_number}: {one.claim.claim_id} won task {one.claim.task} under token "
             f"{one.claim.fencing_token}"
@@ -108,8 +110,9 @@ def test_foreign_and_chunked_rows_win_nothing(verifier: str, tmp_path: Path) -> 
     chunked = [changed(topic[0], chunk_info=ChunkInfo(number=1, total=2)), topic[1]]
 
     assert "clm_00000002 won" in said(verifier, tmp_path, chunked, "--payer", PAYER)[1]
-    assert "\n0 contests" in said(verifier, tmp_path, topic, "--payer", "0.0.7")[1]
-    assert said(verifier, tmp_path, [])[0] == 0
+    mixed = rows([message(), message(claim_id="clm_00000002")], payers=["0.0.7", PAYER])
+    assert "clm_00000002 won" in said(verifier, tmp_path, mixed, "--payer", PAYER)[1]
+    assert "clm_00000001 won" in said(verifier, tmp_path, mixed, "--payer", PAYER, "--payer", "0.0.7")[1]
 
 
 FLIPPED = bytes([LONG[4].message[0] ^ 1]) + LONG[4].message[1:]
@@ -158,9 +161,15 @@ def test_claims_are_compared(verifier: str, tmp_path: Path) -> None:
     assert len(listed) == 3
     assert verdict(listed) == "2 contests, 3 claims compared, ids checked"
     assert verdict(listed, *files[:2]) == "2 contests, 3 claims compared, ids not checked"
-    assert "clm_00000003 won, and is not among" in verdict(listed[:2])
+    assert verdict(listed[:2]) == "FAILED row 3: clm_00000003 is not among the claims"
+    assert verdict([listed[0], listed[2]]) == "FAILED row 2: clm_00000002 is not among the claims"
     for place, fields, why in (
         (0, {"state": "missed"}, "missed, but by the rows it won"),
+        (0, {"state": "reserved"}, "reserved, but by the rows it won"),
+        (0, {"proof": None}, "claimed, and without a proof"),
+        (1, {"proof": None}, "missed, and without a proof"),
+        (0, {"proof": {**listed[0]["proof"], "sequence_number": 0}}, "row 0 is missing"),
+        (1, {"proof": listed[0]["proof"]}, "row 1 is not its message"),
         (1, {"state": "claimed"}, "claimed, but by the rows it lost"),
         (0, {"agent_id": "agt_9"}, "its agent_id is not the one in row 1"),
         (2, {"task_id": "t_9"}, "its task_id is not the one in row 3"),
@@ -176,7 +185,42 @@ def test_claims_are_compared(verifier: str, tmp_path: Path) -> None:
         assert line.startswith(f"FAILED claim {listed[place]['claim_id']}: ")
         assert why in line
     assert "agent_id" not in verdict([{**listed[0], "agent_id": "agt_9"}, *listed[1:]], *files[:2])
+    under_way = {**listed[0], "state": "reserved", "proof": None}
+    assert "FAILED row 1: clm_00000001 won, but it is reserved" in verdict([under_way, *listed[1:]])
+    claims.write_text(json.dumps({"claims": [{**listed[0], "state": "void"}, *listed[1:]]}))
+    code, text = said(verifier, tmp_path, topic, *files)
+    assert (code, text.splitlines()[2].partition(", ")[2]) == (0, "void: it got no lease")
     assert IDS["claim_id"] == listed[0]["claim_id"]
+
+
+@pytest.mark.parametrize("verifier", COMMANDS)
+def test_late_claims_are_no_finding(verifier: str, tmp_path: Path) -> None:
+    """A claim whose message came too late to count is no finding as missed or void, and one as claimed."""
+    topic = rows([message(task_id="t_2"), message(task_id="t_2", claim_id="clm_00000002")])
+    listed = claims_of(topic)
+    late = rows([message(task_id="t_2"), message(
+        task_id="t_2", claim_id="clm_00000002", created_at="2027-01-15T07:50:00.000000Z")])  # fmt: skip
+    listed[1]["proof"]["running_hash"] = b64encode(late[1].running_hash).decode()
+    for state, code in (("missed", 0), ("void", 0), ("claimed", 1)):
+        listed[1]["state"] = state
+        (tmp_path / "claims").write_text(json.dumps({"claims": listed}))
+        assert said(verifier, tmp_path, late, "--claims", str(tmp_path / "claims"))[0] == code
+
+
+@pytest.mark.parametrize("verifier", COMMANDS)
+def test_a_kept_hash_must_be_there(verifier: str, tmp_path: Path) -> None:
+    """The last running hash is printed for somebody to keep, and the row that has it is named later; rows cut
+    off up to it are found.
+    """
+    text = said(verifier, tmp_path, LONG[:9])[1].splitlines()[1]
+    kept = text.removeprefix("last running hash ")
+
+    code, longer = said(verifier, tmp_path, LONG, "--last-hash", kept)
+    assert (code, longer.splitlines()[2]) == (0, "row 9 has the kept hash")
+    code, shorter = said(verifier, tmp_path, LONG[:8], "--last-hash", kept)
+    assert (code, shorter.splitlines()[-1]) == (
+        1, "FAILED row 9: the kept hash is of none so far: rows are missing at the end",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("verifier", COMMANDS)
@@ -189,10 +233,13 @@ def test_claims_are_compared(verifier: str, tmp_path: Path) -> None:
         (["list"], "list: not every one of its messages has its consensus_timestamp"),
         (["claims"], "claims: not every one of its messages has its consensus_timestamp"),
         (["rows", "--claims", "rows"], "rows: not every one of its claims has its claim_id"),
-        (
-            ["rows", "--claims", "no claims", "--secret", "rows"],
-            "rows: a secret is hex digits",
-        ),
+        (["rows", "--claims", "one claim", "--secret", "rows"], "rows: a secret is hex digits"),
+        (["rows", "--claims", "no claims", "--secret", "secret"], "no claims: it has no claims"),
+        (["rows", "--claims", "nothing"], "nothing: it has no claims"),
+        (["rows", "--claims", "far claim"], "far claim: none of its claims is of the topic"),
+        (["nothing"], "nothing: it has no messages"),
+        (["rows", "--payer", "0.0.7"], "--payer 0.0.7: it paid for none of the rows"),
+        (["rows", "--last-hash", "AA=="], "--last-hash: a running hash is 64 characters"),
         (["rows", "--secret", "words"], "--secret: whose ids it hides is in the claims: give --claims too"),
         ([], "usage:"),
         (["rows", "--nothing"], "usage:"),
@@ -205,6 +252,11 @@ def test_what_is_no_topic_is_no_finding(verifier: str, files: list[str], why: st
     (tmp_path / "rows").write_bytes(msgspec.json.encode(LONG[:1]).strip(b"[]"))
     (tmp_path / "claims").write_text('{"claims": [{"claim_id": "clm_00000001"}]}')
     (tmp_path / "no claims").write_text('{"claims": []}')
+    (tmp_path / "nothing").write_text("")
+    (tmp_path / "secret").write_text(SECRET.hex())
+    (one,) = claims_of(rows([message(task_id="t_2")]))
+    (tmp_path / "one claim").write_text(json.dumps(one))
+    (tmp_path / "far claim").write_text(json.dumps({**one, "topic_id": "0.0.1"}))
     (tmp_path / "words").write_text("words\n")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     (tmp_path / "list").write_text("[1]")

@@ -114,7 +114,8 @@ def main() -> None:
       tessera work builds --worker w1 -- ./compile.sh
 
     The store is a file (./tessera.db) or what --store or TESSERA_STORE names. Exit codes: 0 done, 1 refused
-    or failed with "error: CODE: DETAIL" on stderr, 2 wrong usage.
+    or failed with "error: CODE: DETAIL" on stderr (a lite claim's rejection is an answer on stdout), 2 wrong
+    usage.
     """
 
 

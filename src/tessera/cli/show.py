@@ -13,6 +13,7 @@ from rich.text import Text
 from tessera import models
 from tessera.cli import layout, show_blobs, show_lite, show_many, show_recall, show_records, show_upkeep
 from tessera.cli.text import shortened, visible
+from tessera.names import LITE
 
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
 
@@ -143,8 +144,11 @@ def _next_steps(task: models.TaskView) -> list[str]:
     name = task.task_id
     if task.wait_reason == "input":
         return [f"tessera resume {name} INPUT --park {task.parks}", f"tessera cancel {name} REASON"]
+    claim = f"tessera claim {task.queue} --worker NAME"
+    if task.kind == LITE:
+        claim = f"tessera lite claim-next {task.queue} --agent AGENT --idempotency-key KEY"
     steps = {
-        "ready": [f"tessera claim {task.queue} --worker NAME", f"tessera cancel {name} REASON"],
+        "ready": [claim, f"tessera cancel {name} REASON"],
         "leased": [f"tessera tasks wait {name}", f"tessera cancel {name} REASON"],
         "waiting": [f"tessera tasks wait {name}", f"tessera cancel {name} REASON"],
         "done": [f"tessera tasks results {name}"],
@@ -265,10 +269,10 @@ def _grant(answer: models.KeyGrant) -> RenderableType:
 def _keys(answer: models.Keys) -> RenderableType:
     rows = (
         (k.key_id, "revoked" if k.revoked_at else "issued", k.name, ", ".join(k.queues), ", ".join(k.kinds),
-         ", ".join(k.effect_classes), ", ".join(k.scopes), layout.moment(k.expires_at))
+         ", ".join(k.effect_classes), ", ".join(k.scopes), k.workspace_id, layout.moment(k.expires_at))
         for k in answer.keys
     )  # fmt: skip
-    columns = "key, state, name, queues, kinds, effects, scopes, expires"
+    columns = "key, state, name, queues, kinds, effects, scopes, workspace, expires"
     return layout.table(columns, rows, none="No keys yet. Make one: tessera keys issue --name NAME")
 
 

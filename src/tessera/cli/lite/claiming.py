@@ -9,6 +9,7 @@ import click
 from tessera.cli import options
 
 if TYPE_CHECKING:
+    from tessera import models
     from tessera.library import Tessera
 
 _ATTEMPT = [
@@ -35,11 +36,13 @@ def _attempt(body: options.Body) -> options.Body:
 def claim_next(store: Tessera, say: Any, queue: str, **attempt: Any) -> None:
     """Contend for the next task of a workspace's queue, and show what was won with its proof.
 
+    Exits 1 when policy rejects the claim; that there are no tasks is an answer like another.
+
     \b
     Example:
       tessera lite claim-next drafts --agent agt_ann --idempotency-key first
     """
-    say(store.claim_next(queue, **options.given(**attempt)))
+    _answer(say, store.claim_next(queue, **options.given(**attempt)))
 
 
 @click.command()
@@ -48,13 +51,19 @@ def claim_next(store: Tessera, say: Any, queue: str, **attempt: Any) -> None:
 @options.prints
 @options.takes_store
 def claim(store: Tessera, say: Any, task_id: str, **attempt: Any) -> None:
-    """Contend for one task by its id, which another may win.
+    """Contend for one task by its id, which another may win. Exits 1 when policy rejects the claim.
 
     \b
     Example:
       tessera lite claim task_0198c2 --agent agt_ann --idempotency-key first
     """
-    say(store.claim_task(task_id, **options.given(**attempt)))
+    _answer(say, store.claim_task(task_id, **options.given(**attempt)))
+
+
+def _answer(say: Any, answer: models.ClaimAnswer) -> None:
+    say(answer)
+    if answer.status == "rejected":
+        raise click.exceptions.Exit(1)
 
 
 @click.command()

@@ -1,9 +1,10 @@
 // Check an exported topic of lite claims: its order, its running hashes, and who won.
 //
-//     node verify_topic.mjs ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
+//     node verify_topic.mjs ROWS [--last-hash HASH] [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
 //
 // ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
 //         or JSON with a list of "messages".
+// HASH    a running hash that was kept, as a row has it: it must be there, else rows are gone from the end.
 // ACCOUNT an account whose messages count; left out, every account's do.
 // CLAIMS  a file of all the topic's claims, as `tessera lite export ROLE --claims` has them: each is compared.
 // SECRET  a file with the workspace's secret in hex: then what each commitment of CLAIMS stands for is checked.
@@ -47,7 +48,8 @@ const NEEDED = { // what each document has, by the name that a list of them goes
     "sequence_number", "topic_id"],
   claims: ["claim_id", ...Object.values(NAMED), "fencing_token", "lease_seconds", "state", "topic_id", "proof"],
 };
-const USAGE = "usage: node verify_topic.mjs ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]";
+const USAGE = "usage: node verify_topic.mjs ROWS [--last-hash HASH] [--payer ACCOUNT]... [--claims CLAIMS] "
+  + "[--secret SECRET]";
 
 class Failed extends Error {}
 
@@ -141,41 +143,34 @@ function claimOf({ row, message }) {
   return made === null || nanoseconds(row.consensus_timestamp) - made > LATE_NS ? null : claim;
 }
 
+// What a claim contends for.
 const contest = (claim) => `${claim.task} ${claim.fencing_token}`;
-
-// The winner of each contest, in the topic's order.
-function winners(found, payers) {
-  const won = new Map();
-  for (const one of found) {
-    if (payers.length > 0 && !payers.includes(one.row.payer_account_id)) continue;
-    const claim = claimOf(one);
-    if (claim !== null && !won.has(contest(claim))) won.set(contest(claim), { row: one.row, claim });
-  }
-  return won;
-}
 
 // A claim of the store with what the rows say of it.
 function compare(claim, found, won, secret) {
   const [name, proof] = [`claim ${claim.claim_id}`, claim.proof];
-  if (proof === null) return;
+  if (proof === null) {
+    if (["claimed", "missed"].includes(claim.state)) throw new Failed(`${name}: ${claim.state}, and without a proof`);
+    return;
+  }
   const number = proof.sequence_number;
-  if (number > found.length) throw new Failed(`${name}: row ${number} is missing`);
-  const { row } = found[number - 1];
+  if (!Number.isInteger(number) || number < 1 || number > found.length) throw new Failed(`${name}: row ${number} is missing`);
+  const { row, message } = found[number - 1];
   for (const field of ["topic_id", "running_hash", "consensus_timestamp"]) {
     if (proof[field] !== null && proof[field] !== row[field]) {
       throw new Failed(`${name}: another ${field} than row ${number}`);
     }
   }
-  const said = claimOf(found[number - 1]) ?? {};
-  if (said.claim_id !== claim.claim_id) {
-    if (claim.state === "claimed") throw new Failed(`${name}: row ${number} is not its message, or is no valid one`);
-    return;
+  const said = claimOf(found[number - 1]);
+  if (said === null && claim.state !== "claimed" && message.includes(`"${claim.claim_id}"`)) return; // it came late
+  if (said?.claim_id !== claim.claim_id) {
+    throw new Failed(`${name}: row ${number} is not its message, or is no valid one`);
   }
   if (said.fencing_token !== claim.fencing_token || said.lease_seconds !== claim.lease_seconds) {
     throw new Failed(`${name}: another token or lease than row ${number}`);
   }
   const wins = won.get(contest(said))?.claim.claim_id === claim.claim_id;
-  if (wins !== (claim.state === "claimed") && ["claimed", "missed"].includes(claim.state)) {
+  if (wins !== (claim.state === "claimed") && claim.state !== "void") {
     throw new Failed(`${name}: ${claim.state}, but by the rows it ${wins ? "won" : "lost"}`);
   }
   for (const [field, named] of secret === null ? [] : Object.entries(NAMED)) {
@@ -186,7 +181,28 @@ function compare(claim, found, won, secret) {
   }
 }
 
-// The objects in a file: one a line, or a list under a name in one or more objects.
+// The row that has a hash which was kept.
+function place(found, kept) {
+  if (!/^[A-Za-z0-9+/]{64}$/.test(kept)) {
+    throw new Unreadable("--last-hash: a running hash is 64 characters of base64, as a row has it");
+  }
+  const at = found.findIndex(({ row }) => row.running_hash === kept);
+  if (at >= 0) return at + 1;
+  throw new Failed(`row ${found.length + 1}: the kept hash is of none so far: rows are missing at the end`);
+}
+
+// The line about who won a contest.
+function winner(row, said, claim) {
+  const [name, token] = [`row ${row.sequence_number}: ${said.claim_id}`, said.fencing_token];
+  if (claim === undefined) return `${name} won task ${said.task} under token ${token}`;
+  if (claim.proof === null && claim.state !== "void") {
+    throw new Failed(`${name} won, but it is ${claim.state}, and without a proof`);
+  }
+  const free = claim.state === "void" ? ", void: it got no lease" : "";
+  return `${name} won task ${claim.task_id} under token ${token} for ${claim.agent_id}${free}`;
+}
+
+// The objects in a file, one at least: one a line, or a list under a name in one or more objects.
 function documents(path, name) {
   const text = content(path);
   let whole;
@@ -201,6 +217,7 @@ function documents(path, name) {
   }
   const isObject = (one) => typeof one === "object" && one !== null && !Array.isArray(one);
   const found = whole.flatMap((document) => (isObject(document) && name in document ? document[name] : [document]));
+  if (found.length === 0) throw new Unreadable(`${path}: it has no ${name}, so there is nothing to check`);
   for (const needed of NEEDED[name]) {
     if (!found.every((one) => isObject(one) && needed in one)) {
       throw new Unreadable(`${path}: not every one of its ${name} has its ${needed}`);
@@ -237,45 +254,45 @@ function asked(options) {
 }
 
 function main() {
-  const options = {
-    payer: { type: "string", multiple: true, default: [] }, claims: { type: "string" }, secret: { type: "string" },
-  };
-  const { values, positionals } = asked(options);
+  const { values, positionals } = asked({
+    "last-hash": { type: "string" }, payer: { type: "string", multiple: true, default: [] },
+    claims: { type: "string" }, secret: { type: "string" },
+  });
   if (values.secret && !values.claims) {
     throw new Unreadable("--secret: whose ids it hides is in the claims: give --claims too");
   }
   const say = (line) => process.stdout.write(`${line}\n`);
   const found = checked(documents(positionals[0], "messages"));
   say(`${found.length} rows, each following from the one before it`);
-  const won = winners(found, values.payer);
+  say(`last running hash ${found.at(-1).row.running_hash}`);
+  const kept = values["last-hash"];
+  if (kept !== undefined) say(`row ${place(found, kept)} has the kept hash`);
+  const idle = values.payer.find((payer) => found.every(({ row }) => row.payer_account_id !== payer));
+  if (idle) throw new Unreadable(`--payer ${idle}: it paid for none of the rows, so there is nothing to check`);
+  const counts = ({ row }) => values.payer.length === 0 || values.payer.includes(row.payer_account_id);
+  const read = found.filter(counts).map((one) => ({ row: one.row, claim: claimOf(one) }));
+  const said = read.filter(({ claim }) => claim !== null);
+  const won = new Map(); // the winner of each contest, in the topic's order
+  for (const one of said) if (!won.has(contest(one.claim))) won.set(contest(one.claim), one);
   const listed = values.claims ? documents(values.claims, "claims") : [];
-  const claims = new Map(listed.map((claim) => [claim.claim_id, claim]));
+  const ours = listed.filter((claim) => claim.topic_id === found[0].row.topic_id);
+  if (listed.length > 0 && ours.length === 0) {
+    throw new Unreadable(`${values.claims}: none of its claims is of the topic of the rows`);
+  }
+  const claims = new Map(ours.map((claim) => [claim.claim_id, claim]));
   const secret = values.secret ? secretIn(values.secret) : null;
-  for (const claim of claims.values()) {
-    if (found.length === 0 || claim.topic_id === found[0].row.topic_id) compare(claim, found, won, secret);
-  }
-  for (const { row, claim: said } of won.values()) {
-    const claim = claims.get(said.claim_id);
-    if (claim === undefined && claims.size > 0) {
-      throw new Failed(`row ${row.sequence_number}: ${said.claim_id} won, and is not among the claims`);
-    }
-    const what = claim === undefined ? said.task : claim.task_id;
-    const whom = claim === undefined ? "" : ` for ${claim.agent_id}`;
-    say(`row ${row.sequence_number}: ${said.claim_id} won task ${what} under token ${said.fencing_token}${whom}`);
-  }
+  for (const claim of claims.values()) compare(claim, found, won, secret);
+  const lone = claims.size > 0 && said.find(({ claim }) => !claims.has(claim.claim_id));
+  if (lone) throw new Failed(`row ${lone.row.sequence_number}: ${lone.claim.claim_id} is not among the claims`);
+  for (const { row, claim } of won.values()) say(winner(row, claim, claims.get(claim.claim_id)));
   say(`${won.size} contests, ${claims.size} claims compared, ids ${secret === null ? "not " : ""}checked`);
 }
 
 try {
   main();
 } catch (failure) {
-  if (failure instanceof Unreadable) {
-    process.stderr.write(`error: ${failure.message}\n`);
-    process.exitCode = 2;
-  } else if (failure instanceof Failed) {
-    process.stdout.write(`FAILED ${failure.message}\n`);
-    process.exitCode = 1;
-  } else {
-    throw failure;
-  }
+  if (!(failure instanceof Unreadable || failure instanceof Failed)) throw failure;
+  process.exitCode = failure instanceof Failed ? 1 : 2;
+  if (failure instanceof Failed) process.stdout.write(`FAILED ${failure.message}\n`);
+  else process.stderr.write(`error: ${failure.message}\n`);
 }

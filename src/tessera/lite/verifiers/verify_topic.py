@@ -1,9 +1,10 @@
 """Check an exported topic of lite claims: its order, its running hashes, and who won.
 
-    python verify_topic.py ROWS [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
+    python verify_topic.py ROWS [--last-hash HASH] [--payer ACCOUNT]... [--claims CLAIMS] [--secret SECRET]
 
 ROWS    a file of the topic's rows from the first one on, as a mirror node shows them: one JSON object a line,
         or JSON with a list of "messages".
+HASH    a running hash that was kept, as a row has it: it must be there, else rows are gone from the end.
 ACCOUNT an account whose messages count; left out, every account's do.
 CLAIMS  a file of all the topic's claims, as `tessera lite export ROLE --claims` has them: each is compared.
 SECRET  a file with the workspace's secret in hex: then what each commitment of CLAIMS stands for is checked.
@@ -157,40 +158,30 @@ def claim_of(row: Row, message: bytes) -> Row | None:
     return None if late else claim
 
 
-def winners(found: Found, payers: list[str]) -> Won:
-    """The winner of each contest, in the topic's order: row and claim."""
-    won: Won = {}
-    for row, message in found:
-        if payers and row["payer_account_id"] not in payers:
-            continue
-        claim = claim_of(row, message)
-        if claim is not None:
-            won.setdefault((claim["task"], claim["fencing_token"]), (row, claim))
-    return won
-
-
 def compare(claim: Row, found: Found, won: Won, secret: bytes | None) -> None:
     """A claim of the store with what the rows say of it."""
     name, proof = f"claim {claim['claim_id']}", claim["proof"]
     if proof is None:
+        if claim["state"] in ("claimed", "missed"):
+            raise Failed(f"{name}: {claim['state']}, and without a proof")
         return
     number = proof["sequence_number"]
-    if number > len(found):
+    if type(number) is not int or not 1 <= number <= len(found):
         raise Failed(f"{name}: row {number} is missing")
     row, message = found[number - 1]
     for field in ("topic_id", "running_hash", "consensus_timestamp"):
         if proof[field] is not None and proof[field] != row[field]:
             raise Failed(f"{name}: another {field} than row {number}")
-    said = claim_of(row, message) or {}
-    if said.get("claim_id") != claim["claim_id"]:
-        if claim["state"] == "claimed":
-            raise Failed(f"{name}: row {number} is not its message, or is no valid one")
-        return
+    said = claim_of(row, message)
+    if said is None and claim["state"] != "claimed" and f'"{claim["claim_id"]}"'.encode() in message:
+        return  # it came late
+    if said is None or said["claim_id"] != claim["claim_id"]:
+        raise Failed(f"{name}: row {number} is not its message, or is no valid one")
     if said["fencing_token"] != claim["fencing_token"] or said["lease_seconds"] != claim["lease_seconds"]:
         raise Failed(f"{name}: another token or lease than row {number}")
     best = won.get((said["task"], said["fencing_token"]))
     wins = best is not None and best[1]["claim_id"] == claim["claim_id"]
-    if wins != (claim["state"] == "claimed") and claim["state"] in ("claimed", "missed"):
+    if wins != (claim["state"] == "claimed") and claim["state"] != "void":
         raise Failed(f"{name}: {claim['state']}, but by the rows it {'won' if wins else 'lost'}")
     for field, named in NAMED.items():
         content = f"lite_claim_v1\0{field.split('_')[0]}\0{claim[named]}".encode()
@@ -199,7 +190,7 @@ def compare(claim: Row, found: Found, won: Won, secret: bytes | None) -> None:
 
 
 def documents(path: str, name: str) -> list[Row]:
-    """The objects in a file: one a line, or a list under a name in one or more objects."""
+    """The objects in a file, one at least: one a line, or a list under a name in one or more objects."""
     text = content(path)
     try:
         whole = [json.loads(text)]
@@ -210,6 +201,8 @@ def documents(path: str, name: str) -> list[Row]:
             raise Unreadable(f"{path}: no JSON, whole or line by line") from None
     lists = [document.get(name, [document]) if type(document) is dict else [document] for document in whole]
     found = [one for some in lists for one in some]
+    if not found:
+        raise Unreadable(f"{path}: it has no {name}, so there is nothing to check")
     for needed in NEEDED[name]:
         if not all(type(one) is dict and needed in one for one in found):
             raise Unreadable(f"{path}: not every one of its {name} has its {needed}")
@@ -233,25 +226,55 @@ def secret_in(path: str) -> bytes:
     return bytes.fromhex(text)
 
 
+def place(found: Found, kept: str) -> int:
+    """The row that has a hash which was kept."""
+    if not re.fullmatch("[A-Za-z0-9+/]{64}", kept, re.ASCII):
+        raise Unreadable("--last-hash: a running hash is 64 characters of base64, as a row has it")
+    for row, _ in found:
+        if row["running_hash"] == kept:
+            return int(row["sequence_number"])
+    raise Failed(f"row {len(found) + 1}: the kept hash is of none so far: rows are missing at the end")
+
+
 def main(args: argparse.Namespace) -> Iterator[str]:
     """Check what is asked; the lines that say what was found."""
     found = checked(documents(args.rows, "messages"))
     yield f"{len(found)} rows, each following from the one before it"
-    won = winners(found, args.payer)
-    claims = {claim["claim_id"]: claim for claim in documents(args.claims, "claims")} if args.claims else {}
+    yield f"last running hash {found[-1][0]['running_hash']}"
+    if args.last_hash is not None:
+        yield f"row {place(found, args.last_hash)} has the kept hash"
+    for payer in args.payer:
+        if all(row["payer_account_id"] != payer for row, _ in found):
+            raise Unreadable(f"--payer {payer}: it paid for none of the rows, so there is nothing to check")
+    counted = [one for one in found if not args.payer or one[0]["payer_account_id"] in args.payer]
+    said = [(row, claim) for row, message in counted if (claim := claim_of(row, message)) is not None]
+    won: Won = {}  # the winner of each contest, in the topic's order
+    for row, one in said:
+        won.setdefault((one["task"], one["fencing_token"]), (row, one))
+    listed = documents(args.claims, "claims") if args.claims else []
+    claims = {one["claim_id"]: one for one in listed if one["topic_id"] == found[0][0]["topic_id"]}
+    if listed and not claims:
+        raise Unreadable(f"{args.claims}: none of its claims is of the topic of the rows")
     secret = secret_in(args.secret) if args.secret else None
     for claim in claims.values():
-        if not found or claim["topic_id"] == found[0][0]["topic_id"]:
-            compare(claim, found, won, secret)
-    for row, said in won.values():
-        line, what, whom = f"row {row['sequence_number']}: {said['claim_id']} won", said["task"], ""
-        if claims:
-            if said["claim_id"] not in claims:
-                raise Failed(f"{line}, and is not among the claims")
-            claim = claims[said["claim_id"]]
-            what, whom = claim["task_id"], f" for {claim['agent_id']}"
-        yield f"{line} task {what} under token {said['fencing_token']}{whom}"
+        compare(claim, found, won, secret)
+    for row, one in said if claims else []:
+        if one["claim_id"] not in claims:
+            raise Failed(f"row {row['sequence_number']}: {one['claim_id']} is not among the claims")
+    for row, one in won.values():
+        yield winner(row, one, claims.get(one["claim_id"]))
     yield f"{len(won)} contests, {len(claims)} claims compared, ids {'' if secret else 'not '}checked"
+
+
+def winner(row: Row, said: Row, claim: Row | None) -> str:
+    """The line about who won a contest."""
+    name, token = f"row {row['sequence_number']}: {said['claim_id']}", said["fencing_token"]
+    if claim is None:
+        return f"{name} won task {said['task']} under token {token}"
+    if claim["proof"] is None and claim["state"] != "void":
+        raise Failed(f"{name} won, but it is {claim['state']}, and without a proof")
+    void = ", void: it got no lease" if claim["state"] == "void" else ""
+    return f"{name} won task {claim['task_id']} under token {token} for {claim['agent_id']}{void}"
 
 
 if __name__ == "__main__":
@@ -260,8 +283,8 @@ if __name__ == "__main__":
     )
     parser.add_argument("rows", metavar="ROWS")
     parser.add_argument("--payer", metavar="ACCOUNT", action="append", default=[])
-    parser.add_argument("--claims", metavar="CLAIMS")
-    parser.add_argument("--secret", metavar="SECRET")
+    for option, holds in (("--last-hash", "HASH"), ("--claims", "CLAIMS"), ("--secret", "SECRET")):
+        parser.add_argument(option, metavar=holds)
     asked = parser.parse_args()
     try:
         if asked.secret and not asked.claims:
