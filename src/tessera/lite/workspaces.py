@@ -42,7 +42,7 @@ _NOWHERE: Final = "claims go to a network, where a topic must be made (tessera l
 
 
 def define_workspace(tx: Transaction, runtime: Runtime, caller: Caller, ask: DefineWorkspace) -> Workspace:
-    """Make a workspace, with a secret of its own that never leaves the store, or give it another name."""
+    """Make a workspace, with a secret of its own, or give it another name."""
     grants.is_admin(caller)
     before: WorkspaceRow | None = tx.one("workspace_named", workspace_id=ask.workspace_id)
     secret, created_at = digest(runtime.token()), tx.now
