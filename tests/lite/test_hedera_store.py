@@ -13,7 +13,7 @@ from lite.ground import message
 from lite.hedera_stand_in import ACCOUNT, Network
 from lite.on_network import store_on, topic_of
 from lite.workshop import ROLE, claims, fresh, furnish, put, won
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, Unavailable
 from tessera.library import Tessera
 from tessera.testing import World
 
@@ -92,6 +92,27 @@ def test_a_mirror_that_is_behind(on_hedera: Tessera, network: Network, world: Wo
     assert (recovered.claimed, recovered.verified) == (1, 1)
     assert (again.status, again.task_id) == ("claimed", task_id)
     assert len(network.rows(topic_of(on_hedera))) == 1
+
+
+def test_who_does_not_reach_the_network_leaves_it(
+    on_hedera: Tessera, network: Network, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A process whose settings name the store's own log gives up no claim of a network's topic, whose message
+    it cannot look for, and says of its rows that it cannot read them.
+    """
+    put(on_hedera)
+    network.shown = 0
+    on_hedera.claim_next("drafts", "agt_ann", "once")
+    network.shown = 1
+    world.pass_seconds(60)
+    monkeypatch.setenv("TESSERA_LITE_LOG", "local")
+    with tessera.open(str(tmp_path / "store.db"), runtime=world.runtime()) as store:
+        recovered = store.recover_claims()
+        assert (recovered.claimed, recovered.missed, recovered.void) == (0, 0, 0)
+        with pytest.raises(Unavailable, match="TESSERA_LITE_LOG=hedera"):
+            store.topic_messages(ROLE)
+    monkeypatch.setenv("TESSERA_LITE_LOG", "hedera")
+    assert on_hedera.recover_claims().claimed == 1
 
 
 def test_what_a_mirror_does_not_show_yet(on_hedera: Tessera, network: Network) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tessera.acts.act import Act, Look
 from tessera.errors import InvalidRequest, NotFound
 from tessera.lite.claiming import LOCAL
+from tessera.lite.homes import is_own, reached
 from tessera.lite.log import OrderedLog
 from tessera.models import TopicMessages, TopicRows, WorkspaceRef, WorkspaceSecret
 from tessera.rows import RoleTopic
@@ -18,17 +19,20 @@ from tessera.verbs.keys import Guarded
 
 def topic_messages(ask: TopicRows, log: OrderedLog = LOCAL) -> Act[TopicMessages]:
     """The rows of a role's topic after a sequence number, in order, as a mirror node shows them. They hold no
-    word of anybody's, but they are for admin keys and the workspace's own: they tell how busy it is.
+    word of anybody's, but they are for admin keys and the workspace's own: they tell how busy it is. Refuses
+    a topic of a network that the settings do not name with `unavailable`.
     """
-    topic: RoleTopic = yield Look(_TOPIC, ask)
-    rows = yield from log.read(topic.topic_id, ask.after, ask.limit)
+    topic, own = yield Look(_TOPIC, ask)
+    rows = yield from reached(log, own).read(topic.topic_id, ask.after, ask.limit)
     return TopicMessages(
         topic_id=topic.topic_id, messages=rows, next=rows[-1].sequence_number if rows else ask.after
     )
 
 
-def topic_of_role(tx: Transaction, runtime: Runtime, caller: Caller, ask: TopicRows) -> RoleTopic:
-    """The topic of a role, if the role exists for the caller."""
+def topic_of_role(
+    tx: Transaction, runtime: Runtime, caller: Caller, ask: TopicRows
+) -> tuple[RoleTopic, bool]:
+    """The topic of a role, if the role exists for the caller, and whether it is of the store's own log."""
     if ask.workspace_id is not None:
         steps.known(tx, caller, ask.workspace_id)
     found: list[RoleTopic] = tx.all(
@@ -39,7 +43,8 @@ def topic_of_role(tx: Transaction, runtime: Runtime, caller: Caller, ask: TopicR
         raise NotFound("no such role")
     if len(seen) > 1:
         raise InvalidRequest("workspace_id: several workspaces have a role of this id: say whose")
-    return seen[0]
+    topic = seen[0]
+    return topic, is_own(tx, topic.workspace_id, topic.role_id, topic.topic_id)
 
 
 def workspace_secret(tx: Transaction, runtime: Runtime, caller: Caller, ask: WorkspaceRef) -> WorkspaceSecret:

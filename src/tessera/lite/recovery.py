@@ -17,6 +17,7 @@ from tessera.limits import (
     SECOND_US,
 )
 from tessera.lite.claiming import LOCAL
+from tessera.lite.homes import is_own, reaching
 from tessera.lite.log import OrderedLog
 from tessera.lite.message import decode
 from tessera.lite.proving import verify_proofs
@@ -34,10 +35,13 @@ from tessera.verbs.keys import Guarded
 
 
 class LeftBehind(Struct, frozen=True):
-    """A claim that nobody has gone on with, and the accounts whose messages count in its topic."""
+    """A claim that nobody has gone on with, the accounts whose messages count in its topic, and whether that
+    is of the store's own log.
+    """
 
     claim: ClaimRow
     accounts: list[str]
+    own: bool
 
 
 class LeftOver(Struct, frozen=True):
@@ -50,14 +54,18 @@ class LeftOver(Struct, frozen=True):
 def recover_claims(ask: Nothing, log: OrderedLog = LOCAL) -> Act[Recovered]:
     """Settle the claims that were left a minute ago or earlier. One whose message won has its lease from
     now on, for its agent to find under the same key; one whose message never came is void, and so is its
-    contest. Answers that nobody is promised any more are forgotten.
+    contest. One whose topic lies on a network that the settings do not name is left for who reaches it.
+    Answers that nobody is promised any more are forgotten.
     """
     left: LeftOver = yield Look(_LEFT, ask)
     ends: Counter[int] = Counter()
     for one in left.claims:
+        where = reaching(log, one.own)
+        if where is None:
+            continue
         try:
-            trusted = one.accounts or [(yield from log.payer())]
-            rows = yield from _until_own(log, one.claim, trusted)
+            trusted = one.accounts or [(yield from where.payer())]
+            rows = yield from _until_own(where, one.claim, trusted)
         except Unavailable:
             continue  # the log cannot be read now
         settled: Settled = yield Run(settle_claim, _found(one.claim, rows, trusted))
@@ -75,7 +83,7 @@ def left_behind(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing)
     before = tx.now - CLAIM_STEPS_SECONDS * SECOND_US
     claims: list[ClaimRow] = tx.all("claims_left_behind", before=before, limit=CLAIMS_PER_RECOVERY_MAX)
     return LeftOver(
-        [LeftBehind(claim, _accounts(tx, claim)) for claim in claims],
+        [LeftBehind(claim, _accounts(tx, claim), _is_own_topic(tx, claim)) for claim in claims],
         tx.one("request_to_forget", now=tx.now) is not None,
     )
 
@@ -93,6 +101,10 @@ def forget_requests(tx: Transaction, runtime: Runtime, caller: Caller, ask: Noth
 def _accounts(tx: Transaction, claim: ClaimRow) -> list[str]:
     role: RoleRow = tx.one("role_named", workspace_id=claim.workspace_id, role_id=claim.role_id)
     return names(role.accounts)
+
+
+def _is_own_topic(tx: Transaction, claim: ClaimRow) -> bool:
+    return is_own(tx, claim.workspace_id, claim.role_id, claim.topic_id)
 
 
 def _until_own(log: OrderedLog, claim: ClaimRow, trusted: list[str]) -> Act[list[TopicMessage]]:

@@ -14,11 +14,10 @@ from tessera.canonical import json_text
 from tessera.errors import NotFound
 from tessera.limits import INTEGER_MAX, PAGE_MAX
 from tessera.lite.checking import TopicCheck
-from tessera.lite.claiming import LOCAL
+from tessera.lite.homes import is_own, reaching
 from tessera.lite.log import OrderedLog
-from tessera.lite.message import Commitments
 from tessera.models import TopicsVerified, TopicVerified
-from tessera.rows import PlacedClaim, RoleTopic, TopicRow, WorkspaceRow
+from tessera.rows import PlacedClaim, RoleTopic, TopicRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -59,10 +58,11 @@ def verify_topics(topic_id: str | None, log: OrderedLog, tell: Tell) -> Act[Topi
         raise NotFound("no role's claims go to this topic")
     found = []
     for home in topics:
-        if home.own or not log.at_home:
-            found.append((yield from _verified(home.topic, LOCAL if home.own else log, tell)))
-        else:
+        where = reaching(log, home.own)
+        if where is None:
             found.append(_unread(home.topic))
+        else:
+            found.append((yield from _verified(home.topic, where, tell)))
     return TopicsVerified(ok=not any(one.finding or one.unread for one in found), topics=found)
 
 
@@ -127,13 +127,7 @@ def topics_to_verify(tx: Transaction, runtime: Runtime, caller: Caller, ask: str
     """The topics of all roles, or one of them, and which of them are of the store's own log."""
     grants.is_admin(caller)
     topics: list[RoleTopic] = tx.all("topics_of_roles", topic_id=ask)
-    return [Home(topic, is_own(tx, topic)) for topic in topics]
-
-
-def is_own(tx: Transaction, topic: RoleTopic) -> bool:
-    """Whether a role's topic is of the store's own log: its id is then made of the workspace's secret."""
-    workspace: WorkspaceRow = tx.one("workspace_named", workspace_id=topic.workspace_id)
-    return topic.topic_id == Commitments(bytes.fromhex(workspace.secret)).topic(topic.role_id)
+    return [Home(one, is_own(tx, one.workspace_id, one.role_id, one.topic_id)) for one in topics]
 
 
 def topic_head(tx: Transaction, runtime: Runtime, caller: Caller, ask: str) -> TopicRow:
