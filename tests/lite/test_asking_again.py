@@ -109,7 +109,7 @@ def test_a_rejection_for_a_day(store: Tessera, world: World) -> None:
     store.define_agent("ws_a", "agt_ann", [ROLE], active=False)
     inactive = Rejected("inactive_agent", retryable=False)
     assert store.claim_next("drafts", "agt_ann", "once") == inactive
-    store.define_agent("ws_a", "agt_ann", [ROLE])
+    store.define_agent("ws_a", "agt_ann", active=True)
     world.pass_seconds(CLAIM_REPLAY_SECONDS - 1)
     assert store.claim_next("drafts", "agt_ann", "once") == inactive
     world.pass_seconds(1)
