@@ -239,6 +239,8 @@ def test_a_kept_hash_must_be_there(verifier: str, tmp_path: Path) -> None:
         (["rows", "--claims", "far claim"], "far claim: none of its claims is of the topic"),
         (["nothing"], "nothing: it has no messages"),
         (["rows", "--payer", "0.0.7"], "--payer 0.0.7: it paid for none of the rows"),
+        (["rows", "--payer", ""], "--payer : it paid for none of the rows"),
+        (["rows", "--claims", ""], "error: "),
         (["rows", "--last-hash", "AA=="], "--last-hash: a running hash is 64 characters"),
         (["rows", "--secret", "words"], "--secret: whose ids it hides is in the claims: give --claims too"),
         ([], "usage:"),

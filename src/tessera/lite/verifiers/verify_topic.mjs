@@ -154,7 +154,7 @@ function compare(claim, found, won, secret) {
     return;
   }
   const number = proof.sequence_number;
-  if (!Number.isInteger(number) || number < 1 || number > found.length) throw new Failed(`${name}: row ${number} is missing`);
+  if (found[number - 1] === undefined) throw new Failed(`${name}: row ${number} is missing`);
   const { row, message } = found[number - 1];
   for (const field of ["topic_id", "running_hash", "consensus_timestamp"]) {
     if (proof[field] !== null && proof[field] !== row[field]) {
@@ -258,7 +258,7 @@ function main() {
     "last-hash": { type: "string" }, payer: { type: "string", multiple: true, default: [] },
     claims: { type: "string" }, secret: { type: "string" },
   });
-  if (values.secret && !values.claims) {
+  if (values.secret !== undefined && values.claims === undefined) {
     throw new Unreadable("--secret: whose ids it hides is in the claims: give --claims too");
   }
   const say = (line) => process.stdout.write(`${line}\n`);
@@ -268,19 +268,19 @@ function main() {
   const kept = values["last-hash"];
   if (kept !== undefined) say(`row ${place(found, kept)} has the kept hash`);
   const idle = values.payer.find((payer) => found.every(({ row }) => row.payer_account_id !== payer));
-  if (idle) throw new Unreadable(`--payer ${idle}: it paid for none of the rows, so there is nothing to check`);
+  if (idle !== undefined) throw new Unreadable(`--payer ${idle}: it paid for none of the rows`);
   const counts = ({ row }) => values.payer.length === 0 || values.payer.includes(row.payer_account_id);
   const read = found.filter(counts).map((one) => ({ row: one.row, claim: claimOf(one) }));
   const said = read.filter(({ claim }) => claim !== null);
   const won = new Map(); // the winner of each contest, in the topic's order
   for (const one of said) if (!won.has(contest(one.claim))) won.set(contest(one.claim), one);
-  const listed = values.claims ? documents(values.claims, "claims") : [];
+  const listed = values.claims !== undefined ? documents(values.claims, "claims") : [];
   const ours = listed.filter((claim) => claim.topic_id === found[0].row.topic_id);
   if (listed.length > 0 && ours.length === 0) {
     throw new Unreadable(`${values.claims}: none of its claims is of the topic of the rows`);
   }
   const claims = new Map(ours.map((claim) => [claim.claim_id, claim]));
-  const secret = values.secret ? secretIn(values.secret) : null;
+  const secret = values.secret !== undefined ? secretIn(values.secret) : null;
   for (const claim of claims.values()) compare(claim, found, won, secret);
   const lone = claims.size > 0 && said.find(({ claim }) => !claims.has(claim.claim_id));
   if (lone) throw new Failed(`row ${lone.row.sequence_number}: ${lone.claim.claim_id} is not among the claims`);

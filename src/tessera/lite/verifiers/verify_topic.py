@@ -245,17 +245,17 @@ def main(args: argparse.Namespace) -> Iterator[str]:
         yield f"row {place(found, args.last_hash)} has the kept hash"
     for payer in args.payer:
         if all(row["payer_account_id"] != payer for row, _ in found):
-            raise Unreadable(f"--payer {payer}: it paid for none of the rows, so there is nothing to check")
+            raise Unreadable(f"--payer {payer}: it paid for none of the rows")
     counted = [one for one in found if not args.payer or one[0]["payer_account_id"] in args.payer]
     said = [(row, claim) for row, message in counted if (claim := claim_of(row, message)) is not None]
     won: Won = {}  # the winner of each contest, in the topic's order
     for row, one in said:
         won.setdefault((one["task"], one["fencing_token"]), (row, one))
-    listed = documents(args.claims, "claims") if args.claims else []
+    listed = documents(args.claims, "claims") if args.claims is not None else []
     claims = {one["claim_id"]: one for one in listed if one["topic_id"] == found[0][0]["topic_id"]}
     if listed and not claims:
         raise Unreadable(f"{args.claims}: none of its claims is of the topic of the rows")
-    secret = secret_in(args.secret) if args.secret else None
+    secret = secret_in(args.secret) if args.secret is not None else None
     for claim in claims.values():
         compare(claim, found, won, secret)
     for row, one in said if claims else []:
@@ -287,7 +287,7 @@ if __name__ == "__main__":
         parser.add_argument(option, metavar=holds)
     asked = parser.parse_args()
     try:
-        if asked.secret and not asked.claims:
+        if asked.secret is not None and asked.claims is None:
             raise Unreadable("--secret: whose ids it hides is in the claims: give --claims too")
         for said_line in main(asked):
             sys.stdout.write(said_line + "\n")
