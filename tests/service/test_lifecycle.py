@@ -56,6 +56,14 @@ def test_an_open_address_needs_protection(tmp_path: Path) -> None:
 def test_a_port_in_use_is_said(tmp_path: Path, service: Running) -> None:
     """A port that somebody has is one clear line, and no store is made."""
     assert "cannot be served" in refused(tmp_path, "--port", str(service.port))
+    taken = refused(tmp_path, "--port", "0", TESSERA_METRICS_PORT=str(service.port))
+    assert "TESSERA_METRICS_PORT" in taken
+    assert "cannot be served" in taken
+
+
+def test_figures_want_a_port_of_their_own(tmp_path: Path) -> None:
+    """The figures' port cannot be the service's: that is one line which names the setting."""
+    assert "TESSERA_METRICS_PORT" in refused(tmp_path, "--port", "9464", TESSERA_METRICS_PORT="9464")
 
 
 def test_it_stops_in_order(own: Running) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
@@ -177,6 +178,17 @@ def test_one_trace_leads_from_enqueue_to_submit(tmp_path: Path, collector: Colle
     assert said(claimed)["http.response.status_code"] == 200
     told = b"".join(span.SerializeToString() for span in collector.spans)
     assert not any(word in told for word in (b"brief-text", b"output-text", service.admin.encode()))
+
+
+def test_a_collector_that_hangs_does_not_keep_the_service(tmp_path: Path) -> None:
+    """A service ends in time although whoever should receive its spans takes the connection and says
+    nothing.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with serving(tmp_path, TESSERA_TRACES="on", OTEL_EXPORTER_OTLP_ENDPOINT=url) as service:
+            service.queue("q")
+            assert service.stop(timeout=9) == 0  # a second for open connections, two for the spans
 
 
 def test_a_tool_is_a_span_too(tmp_path: Path, collector: Collector) -> None:

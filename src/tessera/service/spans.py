@@ -5,6 +5,7 @@ by no other. No span holds a key, a brief, an input, an output, an error or a re
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from tessera.limits import LAST_SPANS_SECONDS
 from tessera.models import Lease, Leases, Model
 from tessera.names import VERSION
 from tessera.traces import of_span
@@ -77,9 +79,13 @@ class Spans:
             span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:
-        """Send what is left. Takes as long as whoever receives it lets it."""
+        """Send what is left, as far as whoever receives it takes it within LAST_SPANS_SECONDS. OpenTelemetry's
+        own end takes up to half a minute with one that does not answer, and has no bound to set.
+        """
         if self._own is not None:
-            self._own.shutdown()
+            ending = threading.Thread(target=self._own.shutdown, name="tessera-last-spans", daemon=True)
+            ending.start()
+            ending.join(LAST_SPANS_SECONDS)
 
 
 def _exporting() -> Any:
@@ -93,6 +99,6 @@ def _exporting() -> Any:
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
     resource = Resource.create({} if named else {SERVICE_NAME: "tessera"})
-    provider = TracerProvider(resource=resource)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)  # `close` ends it, in bounded time
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
