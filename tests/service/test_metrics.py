@@ -123,7 +123,7 @@ def test_they_tell_what_has_happened(own: Running) -> None:
         return {
             dict(labels)["outcome"]: value
             for (name, labels), value in found.items()
-            if name == "tessera_verbs_total" and ("verb", verb) in labels
+            if name == "tessera_verbs_total" and ("verb", verb) in labels and value
         }
 
     assert outcomes("enqueue") == {"ok": 3}
@@ -237,6 +237,22 @@ def test_a_store_on_postgresql_has_figures_too(dsn: str) -> None:
     assert ("tessera_wal_bytes", frozenset()) not in found
 
 
+def test_what_alerts_count_is_there_from_the_start(tmp_path: Path) -> None:
+    """A counter that an alert watches is at 0 before anything has happened, so that its first rise is seen;
+    and of every queue it is told whether it is paused.
+    """
+    with serving(tmp_path) as own:
+        own.queue("paused", paused=True)
+        own.queue("open")
+        found = figures(own)
+    for why in ("quota", "full", "late"):
+        assert at(found, "tessera_claims_refused_total", why=why) == 0
+    for verb, outcome in (("heartbeat", "stale_lease"), ("submit", "stale_lease"), ("enqueue", "internal")):
+        assert at(found, "tessera_verbs_total", verb=verb, outcome=outcome) == 0
+    assert at(found, "tessera_queue_paused", queue="paused") == 1
+    assert at(found, "tessera_queue_paused", queue="open") == 0
+
+
 @pytest.fixture
 def wakes(tmp_path: Path) -> Iterator[dict[str, str]]:
     """A wake service, and the environment that leads to it."""
@@ -274,3 +290,18 @@ def test_what_the_dashboard_and_the_alerts_name_is_there(tmp_path: Path, wakes: 
 
     assert len(asked) > 15
     assert asked - given == set()
+
+
+def test_what_every_node_tells_alike_is_not_added_up() -> None:
+    """Of a figure of the store, which every node gives, the dashboard and the alerts take the greatest."""
+    deploy = Path(__file__).parents[2] / "deploy"
+    board = (deploy / "grafana" / "tessera.json").read_text()
+    asked = re.findall(r'"expr": "(.*)",?$', board, re.MULTILINE)
+    rules = (deploy / "prometheus" / "alerts.yml").read_text()
+    asked += re.findall(r"expr: (?:>-\n)?((?:.|\n)*?)\n +(?:for|labels):", rules)
+    alike = re.compile(r"tessera_(?:tasks|oldest_ready|late|expired|overdue|queue_paused|reaped)")
+    of_the_store = [one for one in asked if alike.search(one)]
+    assert len(of_the_store) > 15
+    for one in of_the_store:
+        found = alike.findall(one)
+        assert len(re.findall(r"max(?: by \([a-z, ]+\))? \((?:\w+\()?tessera_|max\(tessera_", one)) == len(found), one

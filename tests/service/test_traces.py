@@ -163,6 +163,9 @@ def test_one_trace_leads_from_enqueue_to_submit(tmp_path: Path, collector: Colle
         service.post("/v1/tasks/submit", ask, headers={"idempotency-key": "k"})
         service.claim("q")
         service.claim("none")
+        for path in ("/healthz", "/metrics", "/openapi.json", "/docs"):
+            assert service.get(path).status == 200
+    assert not any(span.name.startswith("GET") for span in collector.spans)
     (made,) = collector.named("tessera.enqueue")
     claimed, empty, unknown = collector.named("tessera.claim")
     (submitted,) = collector.named("tessera.submit")
@@ -175,6 +178,7 @@ def test_one_trace_leads_from_enqueue_to_submit(tmp_path: Path, collector: Colle
         assert [link.trace_id.hex() for link in span.links] == [TRACE]
         assert said(span)["tessera.task_id"] == task_id
     assert [said(one)["tessera.outcome"] for one in (claimed, empty, unknown)] == ["ok", "empty", "not_found"]
+    assert {said(one)["tessera.verb"] for one in (claimed, empty, unknown)} == {"claim"}
     assert said(claimed)["http.response.status_code"] == 200
     told = b"".join(span.SerializeToString() for span in collector.spans)
     assert not any(word in told for word in (b"brief-text", b"output-text", service.admin.encode()))

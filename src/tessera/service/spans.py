@@ -55,10 +55,9 @@ class Spans:
         )
         return [lease.traceparent for lease in leases if lease.traceparent is not None]
 
-    def about(self, verb: str, ask: Model, answer: Any, task_traces: list[str]) -> None:
-        """Say of the current span which verb it is and what about, and link it to the traces of its tasks."""
+    def about(self, ask: Model, answer: Any, task_traces: list[str]) -> None:
+        """Say of the current span what its verb was about, and link it to the traces of its tasks."""
         span = trace.get_current_span()
-        span.set_attribute("tessera.verb", verb)
         for name in ("queue", "task_id"):
             value = getattr(ask, name, None) or getattr(answer, name, None)
             if isinstance(value, str):
@@ -72,6 +71,8 @@ class Spans:
         """Name the current span after its verb, or else as given, and say what it came to."""
         span = trace.get_current_span()
         span.update_name(name if verb is None else f"tessera.{verb}")
+        if verb is not None:
+            span.set_attribute("tessera.verb", verb)  # of one that was refused nothing else was told
         span.set_attribute("tessera.outcome", outcome)
         if status is not None:
             span.set_attribute("http.response.status_code", status)
