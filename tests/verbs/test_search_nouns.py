@@ -107,7 +107,9 @@ def test_a_batch_is_found_as_a_whole(bench: Bench) -> None:
 
 
 def test_where_to_look(bench: Bench) -> None:
-    """A store, a bucket, both, or everywhere; a place that is not there holds nothing."""
+    """A store, a bucket, both, or everywhere; a store that is not there holds nothing, a bucket that is not
+    there is not found.
+    """
     bench.store.put_record("s", "k", "word")
     bench.store.put_record("nouns", "k", "word")
     bench.store.put_object("nouns", "o", b"word")
@@ -117,6 +119,7 @@ def test_where_to_look(bench: Bench) -> None:
     assert refs(bench.store, "word", bucket="nouns") == ["nouns/o"]
     assert refs(bench.store, "word", store="s", bucket="kits") == ["kits/o", "s/k"]
     assert refs(bench.store, "word", store="absent") == []
+    refused(bench, "not_found", bench.store.search_nouns, "word", bucket="absent")
     assert len(refs(bench.store, "word", limit=2)) == 2
 
 

@@ -40,7 +40,12 @@ Beside = Callable[[], Iterable[Gauge]]
 
 # Outcomes that alerts count, there from the start: Prometheus sees no rise in a counter that begins at one.
 ALERTING: Final = (
-    *((name, outcome) for name, row in SURFACE.items() if row.path for outcome in ("internal", "unavailable")),
+    *(
+        (name, outcome)
+        for name, row in SURFACE.items()
+        if row.path
+        for outcome in ("internal", "unavailable")
+    ),
     *((name, "stale_lease") for name, row in SURFACE.items() if "fencing_token" in row.ask.__struct_fields__),
 )
 
@@ -193,8 +198,8 @@ def _of_store(seen: Seen, files: FileFigures | None) -> Iterator[Any]:
         overdue.add_metric([queue], 0 if one is None else one.overdue_tasks)
         late.add_metric([queue], 0.0 if one is None else one.late_seconds)
     paused = _gauges("tessera_queue_paused", "Whether a queue is paused (1), so gives no leases.", ["queue"])
-    for queue in seen.queues.queues:
-        paused.add_metric([queue.name], float(queue.paused))
+    for one_queue in seen.queues.queues:
+        paused.add_metric([one_queue.name], float(one_queue.paused is True))
     yield from (tasks, oldest, expired, overdue, late, paused)
     behind = seen.times.clock_behind_seconds
     yield _gauge("tessera_clock_behind_seconds", "The machine's clock behind the store's instant.", behind)

@@ -79,7 +79,9 @@ def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> 
 
 def _refuse_one_port(settings: Settings) -> None:
     if settings.metrics_port and settings.metrics_port == settings.port:
-        raise InvalidRequest(f"TESSERA_METRICS_PORT: {settings.port} is the port of the service: take another")
+        raise InvalidRequest(
+            f"TESSERA_METRICS_PORT: {settings.port} is the port of the service: take another"
+        )
 
 
 class _Server(uvicorn.Server):

@@ -80,8 +80,10 @@ class Spans:
             span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:
-        """Send what is left, as far as whoever receives it takes it within LAST_SPANS_SECONDS. OpenTelemetry's
-        own end takes up to half a minute with one that does not answer, and has no bound to set.
+        """Send what is left, as far as whoever receives it takes it within LAST_SPANS_SECONDS.
+
+        OpenTelemetry's own end takes up to half a minute with one that does not answer, and has no bound to
+        set.
         """
         if self._own is not None:
             ending = threading.Thread(target=self._own.shutdown, name="tessera-last-spans", daemon=True)
