@@ -290,19 +290,3 @@ def test_what_the_dashboard_and_the_alerts_name_is_there(tmp_path: Path, wakes: 
 
     assert len(asked) > 15
     assert asked - given == set()
-
-
-def test_what_every_node_tells_alike_is_not_added_up() -> None:
-    """Of a figure of the store, which every node gives, the dashboard and the alerts take the greatest."""
-    deploy = Path(__file__).parents[2] / "deploy"
-    board = (deploy / "grafana" / "tessera.json").read_text()
-    asked = re.findall(r'"expr": "(.*)",?$', board, re.MULTILINE)
-    rules = (deploy / "prometheus" / "alerts.yml").read_text()
-    asked += re.findall(r"expr: (?:>-\n)?((?:.|\n)*?)\n +(?:for|labels):", rules)
-    alike = re.compile(r"tessera_(?:tasks|oldest_ready|late|expired|overdue|queue_paused|reaped)")
-    of_the_store = [one for one in asked if alike.search(one)]
-    assert len(of_the_store) > 15
-    for one in of_the_store:
-        found = alike.findall(one)
-        greatest = re.findall(r"max(?: by \([a-z, ]+\) )?\((?:\w+\()?tessera_", one)
-        assert len(greatest) == len(found), one
