@@ -60,8 +60,8 @@ from queues q left join tasks t on t.queue = q.queue group by q.name order by q.
 -- row: HealthRow
 -- Every queue's counts, since when its oldest claimable task could be claimed, and how many leases have expired
 -- unsettled. A task became claimable when it last changed, or later, when its delay or backoff was over. None could be
--- claimed before it was made: so among the tasks of a priority only those count that are no younger than the first in
--- line has been claimable, and of these the first thousand. A deep queue costs no more.
+-- claimed before it was made: so of a priority the first in line counts, and those that were made before that one could
+-- be claimed, a thousand of them at most. A deep queue costs no more.
 with recursive level (queue, priority) as (
   select queue, (select max(priority) from tasks t where t.queue = q.queue and t.state = 0 and t.due is null)
   from queues q
@@ -75,10 +75,12 @@ with recursive level (queue, priority) as (
     order by t.created_at, t.task_id limit 1)
   from level l where priority is not null
 ), claimable (queue, since) as (
+  select queue, since from first
+  union all
   select queue, (select min(o.since) from (
     select case when t.not_before > t.updated_at then t.not_before else t.updated_at end as since
     from tasks t where t.queue = f.queue and t.priority = f.priority and t.state = 0 and t.due is null
-      and t.created_at <= f.since
+      and t.created_at < f.since
     order by t.created_at, t.task_id limit 1000) o)
   from first f
   union all
