@@ -1,10 +1,11 @@
-// A worker of the queue that is named: claims its tasks, does them, hands in the results, and ends when there are none.
+// A worker of the queue that is named: claims its tasks, or those of the kinds that are named too, does them, hands in the
+// results, and ends when there are none.
 // The service's URL is in TESSERA_STORE, the key in TESSERA_KEY.
 
 import { connect, type Lease } from "./client.js";
 
 const { TESSERA_STORE: url = "http://127.0.0.1:8787", TESSERA_KEY: key = "" } = process.env;
-const [queue = "review", worker = "typescript"] = process.argv.slice(2);
+const [queue = "review", worker = "typescript", ...kinds] = process.argv.slice(2);
 const client = connect(url, key);
 
 /** The work itself: here, how many words the brief's text has. */
@@ -29,8 +30,10 @@ async function submit(lease: Lease): Promise<string> {
   return data ? `${data.task_id} ${data.state} ${data.sha256}` : "no receipt";
 }
 
+// A queue may hold what others do: a worker that can do only some kinds says which.
+const ask = { queue, worker, ...(kinds.length ? { kinds } : {}) };
 for (;;) {
-  const { data: lease } = await client.POST("/v1/tasks/claim", { body: { queue, worker, wait_seconds: 1 } });
+  const { data: lease } = await client.POST("/v1/tasks/claim", { body: { ...ask, wait_seconds: 1 } });
   if (!lease) break; // 204: nothing to do
   console.log(await submit(lease));
 }

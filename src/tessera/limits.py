@@ -145,6 +145,7 @@ WRONG_KEYS_AT_ONCE: Final = 20  # per address and per key prefix, before the ser
 WRONG_KEYS_SECONDS: Final = 3  # after which one more is forgiven
 DRAIN_SECONDS: Final = 1.0  # how long a stopping service still answers on open connections
 STOP_SECONDS_MAX: Final = 20  # for what is in flight when it stops
+LAST_SPANS_SECONDS: Final = 2.0  # for whoever receives traces to take the last of them when it stops
 SESSION_SECONDS: Final = 8 * 3_600  # of a sign-in at the pages
 SESSIONS_MAX: Final = 10_000
 SESSIONS_PER_KEY_MAX: Final = 20  # beyond either the oldest ends

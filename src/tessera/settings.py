@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,8 +11,8 @@ from msgspec import Meta, Struct
 from tessera.errors import InvalidRequest
 from tessera.limits import LABEL_CHARS_MAX
 from tessera.names import ENTITY_PATTERN
+from tessera.wording import expected
 
-_ECHO = re.compile(r"^Invalid enum value .*")
 _PREFIX = "TESSERA_"
 _ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
 
@@ -84,7 +83,7 @@ def _read(model: type[AnySettings], environ: Mapping[str, str], given: dict[str,
         try:
             msgspec.convert({name: value}, model, strict=False)
         except msgspec.ValidationError as error:
-            reason = _ECHO.sub("Not one of the allowed values", str(error).split(" - at ")[0])
+            reason, _ = expected(error, model, of_text=True)
             raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
     return msgspec.convert(fields, model, strict=False)
 

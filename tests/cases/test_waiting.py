@@ -110,8 +110,8 @@ def test_d10_one_meaning_of_claimable(bench: Bench) -> None:
     assert [(task.task_id, task.not_before is None) for task in ready] == [("delayed", False), ("now", True)]
     assert bench.claim().task_id == "now"
     assert bench.store.health().queues["q"].oldest_ready_age_seconds is None
-    bench.world.pass_seconds(35)
-    assert bench.store.health().queues["q"].oldest_ready_age_seconds == 50
+    bench.world.pass_seconds(38)
+    assert bench.store.health().queues["q"].oldest_ready_age_seconds == 3
     assert bench.claim().task_id == "delayed"
 
 

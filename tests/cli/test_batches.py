@@ -25,6 +25,13 @@ def leased(store, enqueue) -> list[str]:
     return task_ids
 
 
+def test_a_file_may_be_named_as_elsewhere(cli, tmp_path) -> None:
+    """@FILE is FILE, as with the commands that take one document."""
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(lines(spec(task_id="a")))
+    assert cli("enqueue-batch", f"@{file}").stdout == "a\n"
+
+
 def test_enqueue_batch_prints_bare_ids_in_order(cli) -> None:
     """The ids stand line by line in the order given, ready for a shell loop; a later task may depend on an
     earlier one.

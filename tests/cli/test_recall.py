@@ -8,13 +8,16 @@ def test_search_show_and_read(cli, store) -> None:
     store.put_object("nouns", "k.md", b"# Signing keys\n\nRotate them monthly.", content_type="text/markdown")
     store.put_record("facts", "k", {"title": "Keys", "n": 1})
     said = cli("nouns", "search", "rotate keys").stdout
-    assert said.splitlines()[0] == "nouns/k.md  1.00  Signing keys  (36 bytes)"
+    assert said.splitlines()[0] == "nouns/k.md  bucket  1.00  Signing keys  (36 bytes)"
     assert "    Rotate them monthly." in said
     assert "facts/k" in said
     assert "Nothing has these words." in cli("nouns", "search", "zebra").stdout
     only = cli.json("nouns", "search", "keys", "--among", "facts", "--limit", "5")["nouns"]
     assert [one["ref"] for one in only] == ["facts/k"]
     assert cli.json("nouns", "search", "keys", "--bucket", "nouns")["nouns"][0]["bucket"] == "nouns"
+
+    assert "facts/k  store  " in cli("nouns", "search", "keys").stdout
+    assert "buckets define" in cli("nouns", "search", "keys", "--bucket", "nosuch", code=1).stderr
 
     said = cli("nouns", "show", "nouns/k.md").stdout
     assert "text/markdown" in said
@@ -53,4 +56,5 @@ def test_learn_and_match(cli, store) -> None:
     assert cli.json("reflex", "match", "rotate", "--limit", "1")["warnings"][0]["score"] == 1
     cli("reflex", "learn", "rotate", "rotate", "2", "--expected-version", "1")
     assert cli.json("reflex", "match", "rotate")["matches"][0]["step"] == 2
+    assert "TRIGGER" in cli("reflex", "learn", "empty", " ", "1", code=1).stderr
     assert "version_conflict" in cli("reflex", "learn", "rotate", "x", "1", code=1).stderr

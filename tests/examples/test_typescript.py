@@ -87,7 +87,7 @@ def test_every_operation_has_its_types(built: Path) -> None:
 
 def test_a_worker_claims_and_submits(service: Running, built: Path) -> None:
     """The worker does what is on the queue, a failure too, prints its receipts, and ends when there is no
-    more.
+    more; of kinds that it was not told to do it takes none.
     """
     queue = service.queue("words", max_attempts=1)
     good = service.enqueue(queue, brief={"text": "one two  three"})
@@ -95,13 +95,16 @@ def test_a_worker_claims_and_submits(service: Running, built: Path) -> None:
     key = service.key(queues=[queue])
     store = {"TESSERA_STORE": f"http://{HOST}:{service.port}", "TESSERA_KEY": key}
 
-    done = ran("build/worker.js", queue, "ts", cwd=built, **store)
+    other = service.enqueue(queue, kind="other", priority=9)
+
+    done = ran("build/worker.js", queue, "ts", "k", cwd=built, **store)
 
     assert done.returncode == 0, done.stderr
     receipts = [line.split() for line in done.stdout.splitlines()]
     assert [words[:2] for words in receipts] == [[good, "done"], [bad, "dead"]]
     (result,) = service.get(f"/v1/tasks/{good}/results").json["results"]
     assert (result["output"], result["worker"], result["sha256"]) == ({"words": 3}, "ts", receipts[0][2])
+    assert service.get(f"/v1/tasks/{other}").json["state"] == "ready"
     assert "no text" in service.get(f"/v1/tasks/{bad}").json["last_error"]
 
 

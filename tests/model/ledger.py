@@ -112,6 +112,7 @@ class Ledger:
         """Ready, at once or later."""
         task.state, task.waits_for, task.lease, task.wake_at = "ready", None, None, None
         task.start_at = start_at if start_at > self.now else None
+        task.claimable_at = max(start_at, self.now)
 
     def wait(self, task: Task, reason: str) -> None:
         """Waiting; a lease, if there was one, is over."""

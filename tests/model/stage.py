@@ -154,7 +154,7 @@ class Stage(RuleBasedStateMachine):
         for name, queue in health.queues.items():
             tasks = self.oracle.tasks_in(name)
             ages = [
-                (now - task.created_at) / SECOND_US
+                (now - task.claimable_at) / SECOND_US
                 for task in tasks
                 if task.state == "ready" and (task.start_at is None or task.start_at <= now)
             ]

@@ -89,6 +89,7 @@ class Task:
     state: str = "ready"
     waits_for: str | None = None
     start_at: int | None = None  # a delay or a backoff that nobody has seen the end of yet
+    claimable_at: int = 0  # since when it is ready and nothing holds it back
     wake_at: int | None = None  # when a park ends by itself
     attempts: int = 0
     failures: int = 0

@@ -113,6 +113,23 @@ def test_damage_here_and_there_is_passed_over() -> None:
     assert of_bytes(b"\xef\xbb\xbfmarked").title == "marked"
 
 
+@pytest.mark.parametrize(("charset", "codec"), [
+    ("shift_jis", "shift_jis"), ('"EUC-JP"', "euc_jp"), ("ms932", "cp932"), ("utf-16le", "utf-16-le"),
+])  # fmt: skip
+def test_a_declared_character_set_is_believed(charset: str, codec: str) -> None:
+    """Text in another character set than UTF-8 is told if its type declares the set, by its key if not."""
+    data = "署名鍵\n毎月更新する".encode(codec)
+    told = of_bytes(data, f"text/plain; charset={charset}")
+    assert told == Told("署名鍵", "毎月更新する")
+    assert of_bytes(data, "text/plain", "k").title == "k"
+
+
+@pytest.mark.parametrize("charset", ["nonsense", "zip", "hex", "unicode_escape", "punycode", "utf-8", ""])
+def test_what_is_no_character_set_is_passed_over(charset: str) -> None:
+    """A set that nobody knows, or that is a codec of something else, leaves the bytes to be read as UTF-8."""
+    assert of_bytes("Schlüssel".encode(), f"text/plain; charset={charset}").title == "Schlüssel"
+
+
 def test_what_cannot_be_seen_is_not_told() -> None:
     """Control and direction characters leave no trace in title or lines."""
     told = of_bytes("a\x1b[2Jb\u202ec\ud7ff\u2066d\nx\u0085y\x7fz".encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_a_full_line_says_when_to_come_back() -> None:
             await gate.enter("k", 1)
         assert isinstance(refusal.value.retry_after, int)
         assert refusal.value.retry_after >= 1
-        assert gate.refused == {FULL: 1}
+        assert gate.refused == Counter({FULL: 1})
         parked = asyncio.create_task(gate.enter("k", 1, parked=True))
         await asyncio.sleep(0)
         for turn in inside[:3]:
@@ -84,7 +85,7 @@ def test_nobody_waits_past_the_deadline() -> None:
         late = await in_line(gate, "k")
         with pytest.raises(RateLimited):
             await late
-        assert (gate.standing, gate.refused) == (0, {LATE: 1})
+        assert (gate.standing, gate.refused) == (0, Counter({LATE: 1}))
         after = await in_line(gate, "k")
         gate.leave(inside[0], got=True)
         await after

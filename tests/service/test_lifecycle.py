@@ -43,7 +43,21 @@ def test_a_wrong_setting_stops_the_start(tmp_path: Path, name: str, value: str) 
     said = refused(tmp_path, **{name: value})
 
     assert name in said
+    assert "Expected `" not in said or "got" not in said
     assert len(value) < 3 or value not in said.removeprefix("error: invalid_request: ")
+
+
+def test_a_wrong_setting_says_what_is_right(tmp_path: Path) -> None:
+    """One of several words is told with the others; what should be a number, that it is none; a wrong option
+    of the command is named as it was given.
+    """
+    assert "TESSERA_LOG: Not one of text, json" in refused(tmp_path, TESSERA_LOG="xml")
+    assert "TESSERA_REAP_SECONDS: Not a number" in refused(tmp_path, TESSERA_REAP_SECONDS="soon")
+    ended = subprocess.run(
+        [*SERVE, "--port", "99999"], capture_output=True, text=True, timeout=30, check=False
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "--port" in ended.stderr
 
 
 def test_an_open_address_needs_protection(tmp_path: Path) -> None:
@@ -56,6 +70,14 @@ def test_an_open_address_needs_protection(tmp_path: Path) -> None:
 def test_a_port_in_use_is_said(tmp_path: Path, service: Running) -> None:
     """A port that somebody has is one clear line, and no store is made."""
     assert "cannot be served" in refused(tmp_path, "--port", str(service.port))
+    taken = refused(tmp_path, "--port", "0", TESSERA_METRICS_PORT=str(service.port))
+    assert "TESSERA_METRICS_PORT" in taken
+    assert "cannot be served" in taken
+
+
+def test_figures_want_a_port_of_their_own(tmp_path: Path) -> None:
+    """The figures' port cannot be the service's: that is one line which names the setting."""
+    assert "TESSERA_METRICS_PORT" in refused(tmp_path, "--port", "9464", TESSERA_METRICS_PORT="9464")
 
 
 def test_it_stops_in_order(own: Running) -> None:

@@ -123,7 +123,7 @@ def test_they_tell_what_has_happened(own: Running) -> None:
         return {
             dict(labels)["outcome"]: value
             for (name, labels), value in found.items()
-            if name == "tessera_verbs_total" and ("verb", verb) in labels
+            if name == "tessera_verbs_total" and ("verb", verb) in labels and value
         }
 
     assert outcomes("enqueue") == {"ok": 3}
@@ -235,6 +235,22 @@ def test_a_store_on_postgresql_has_figures_too(dsn: str) -> None:
     assert at(found, "tessera_sync_seconds_sum") > 0
     assert at(found, "tessera_expired_leases", queue="q") == 0
     assert ("tessera_wal_bytes", frozenset()) not in found
+
+
+def test_what_alerts_count_is_there_from_the_start(tmp_path: Path) -> None:
+    """A counter that an alert watches is at 0 before anything has happened, so that its first rise is seen;
+    and of every queue it is told whether it is paused.
+    """
+    with serving(tmp_path) as own:
+        own.queue("paused", paused=True)
+        own.queue("open")
+        found = figures(own)
+    for why in ("quota", "full", "late"):
+        assert at(found, "tessera_claims_refused_total", why=why) == 0
+    for verb, outcome in (("heartbeat", "stale_lease"), ("submit", "stale_lease"), ("enqueue", "internal")):
+        assert at(found, "tessera_verbs_total", verb=verb, outcome=outcome) == 0
+    assert at(found, "tessera_queue_paused", queue="paused") == 1
+    assert at(found, "tessera_queue_paused", queue="open") == 0
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
@@ -162,6 +163,9 @@ def test_one_trace_leads_from_enqueue_to_submit(tmp_path: Path, collector: Colle
         service.post("/v1/tasks/submit", ask, headers={"idempotency-key": "k"})
         service.claim("q")
         service.claim("none")
+        for path in ("/healthz", "/metrics", "/openapi.json", "/docs"):
+            assert service.get(path).status == 200
+    assert not any(span.name.startswith("GET") for span in collector.spans)
     (made,) = collector.named("tessera.enqueue")
     claimed, empty, unknown = collector.named("tessera.claim")
     (submitted,) = collector.named("tessera.submit")
@@ -174,9 +178,21 @@ def test_one_trace_leads_from_enqueue_to_submit(tmp_path: Path, collector: Colle
         assert [link.trace_id.hex() for link in span.links] == [TRACE]
         assert said(span)["tessera.task_id"] == task_id
     assert [said(one)["tessera.outcome"] for one in (claimed, empty, unknown)] == ["ok", "empty", "not_found"]
+    assert {said(one)["tessera.verb"] for one in (claimed, empty, unknown)} == {"claim"}
     assert said(claimed)["http.response.status_code"] == 200
     told = b"".join(span.SerializeToString() for span in collector.spans)
     assert not any(word in told for word in (b"brief-text", b"output-text", service.admin.encode()))
+
+
+def test_a_collector_that_hangs_does_not_keep_the_service(tmp_path: Path) -> None:
+    """A service ends in time although whoever should receive its spans takes the connection and says
+    nothing.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with serving(tmp_path, TESSERA_TRACES="on", OTEL_EXPORTER_OTLP_ENDPOINT=url) as service:
+            service.queue("q")
+            assert service.stop(timeout=9) == 0  # a second for open connections, two for the spans
 
 
 def test_a_tool_is_a_span_too(tmp_path: Path, collector: Collector) -> None:

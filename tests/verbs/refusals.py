@@ -69,7 +69,7 @@ REFUSALS: dict[str, set[str]] = {
     "list_objects": {"invalid_request", "forbidden", "not_found"},
     "object_history": {"invalid_request", "forbidden", "not_found"},
     "issue_key": {"invalid_request", "scope_denied", "not_found"},
-    "search_nouns": {"invalid_request", "forbidden"},
+    "search_nouns": {"invalid_request", "forbidden", "not_found"},
     "noun": {"invalid_request", "forbidden", "not_found"},
     "read_noun": {"invalid_request", "forbidden", "not_found"},
     "match_reflex": {"invalid_request", "forbidden"},

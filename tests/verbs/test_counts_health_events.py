@@ -72,8 +72,46 @@ def test_the_oldest_that_could_be_claimed(bench: Bench) -> None:
     bench.store.cancel(low, "r")
     assert bench.store.health().queues["q"].oldest_ready_age_seconds == 0
     bench.world.pass_seconds(10)
-    assert bench.store.health().queues["q"].oldest_ready_age_seconds == 30
+    assert bench.store.health().queues["q"].oldest_ready_age_seconds == 10
     assert bench.state(late) == "ready"
+    bench.world.pass_seconds(5)
+    assert bench.store.health().queues["q"].oldest_ready_age_seconds == 15
+
+
+def test_the_age_counts_from_when_a_task_could_be_claimed(bench: Bench) -> None:
+    """A task is as old as it has been claimable: since its delay or backoff was over, settled or not, since
+    what it waited for had ended, since it was given back; and the oldest need not be the first in line.
+    """
+    bench.queue("q", backoff_base_seconds=20, backoff_cap_seconds=20)
+
+    def age() -> float | None:
+        return bench.store.health().queues["q"].oldest_ready_age_seconds
+
+    bench.enqueue(task_id="first", delay_seconds=30)
+    bench.enqueue(task_id="second", depends_on=["first"])
+    bench.world.pass_seconds(35)
+    assert age() == 5
+    bench.store.reap()
+    assert age() == 5
+    lease = bench.claim()
+    bench.world.pass_seconds(5)
+    bench.store.submit(lease.task_id, lease.fencing_token, {}, "a")
+    bench.world.pass_seconds(2)
+    assert age() == 2
+    lease = bench.claim()
+    bench.enqueue(task_id="third")
+    bench.world.pass_seconds(3)
+    bench.store.release(lease.task_id, lease.fencing_token)
+    bench.world.pass_seconds(1)
+    assert age() == 4
+    lease = bench.claim()
+    assert lease.task_id == "second"
+    bench.store.cancel("third", "r")
+    bench.store.submit(lease.task_id, lease.fencing_token, None, "b", ok=False, error="no")
+    assert age() is None
+    bench.world.pass_seconds(50)
+    bench.store.reap()
+    assert 30 <= (age() or 0) < 50
 
 
 def test_an_event_has_every_field(bench: Bench) -> None:

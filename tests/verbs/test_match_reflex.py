@@ -47,6 +47,19 @@ def test_a_fuzzy_match(bench: Bench) -> None:
         assert 0.5 <= match.score < 1
 
 
+def test_joints_and_order_count_for_little(bench: Bench) -> None:
+    """How the words of a query are joined, and in which order they stand, lowers its score but little, with
+    spaces between words and without.
+    """
+    learn(bench, "keys", "rotate the signing keys")
+    learn(bench, "schluessel", "签名密钥轮换")
+    for query, key in (("ROTATE signing-keys", "keys"), ("keys/signing: rotate!", "keys"),
+                       ("轮换签名密钥", "schluessel")):  # fmt: skip
+        (match,) = bench.store.match_reflex(query).matches
+        assert match.key == key
+        assert 0.9 < match.score < 1
+
+
 def test_an_exact_match_among_many_alike(bench: Bench) -> None:
     """However many reflexes share its words, the exact one comes first."""
     writes = [

@@ -85,8 +85,10 @@ def test_what_is_no_text(bench: Bench) -> None:
     bench.store.put_object("nouns", "bytes", b"\xff\xfe" * 10)
     bench.store.put_object("nouns", "fox", "🦊".encode())
     said = refused(bench, "invalid_request", bench.store.read_noun, "nouns/bytes")
+    assert "no text in UTF-8" in said.detail
     assert "get_object" in said.detail
-    refused(bench, "invalid_request", bench.store.read_noun, "nouns/fox", 1)
+    said = refused(bench, "invalid_request", bench.store.read_noun, "nouns/fox", 1)
+    assert "middle of a character" in said.detail
     assert bench.store.read_noun("nouns/fox", 4) == NounText("nouns/fox", 1, 4, 4, 0, "", None)
     assert bench.store.read_noun("nouns/fox", 99).text == ""
 

@@ -27,6 +27,7 @@ shelf = nouns.shelf
 
 test_an_exact_match = reflexes.test_an_exact_match
 test_a_fuzzy_match = reflexes.test_a_fuzzy_match
+test_joints_and_order_count_for_little = reflexes.test_joints_and_order_count_for_little
 test_an_exact_match_among_many_alike = reflexes.test_an_exact_match_among_many_alike
 test_the_latest_reflex_counts = reflexes.test_the_latest_version_counts
 test_records_that_are_no_reflex = reflexes.test_records_that_are_no_reflex

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 
 import pytest
 
-from tessera.errors import NotFound, StaleLease
+from tessera.errors import NotFound, StaleLease, Unauthorized
 from tessera.limits import ERROR_BYTES_MAX
 from tessera.worker import Failed, Park, Release, Split, Unfit, Worker
 
@@ -210,6 +211,24 @@ def test_a_refused_claim_ends_the_worker(place) -> None:
 
     with pytest.raises(NotFound):
         worker.run()
+
+
+def test_a_refusal_is_told_without_the_way_it_took(served) -> None:
+    """A worker takes its store's URL and its key; a key that is no key ends it with the refusal, and the
+    traceback leads no further than to `run`.
+    """
+    _, url = served
+    worker = Worker("q", url, key="tessera_none")
+    worker.handles()(print)
+
+    with pytest.raises(Unauthorized) as raised:
+        worker.run()
+    shown = "".join(traceback.format_exception(raised.value))
+    assert len(shown.splitlines()) < 12
+    assert shown.splitlines()[-1].startswith("tessera.errors.Unauthorized: ")
+    assert "tessera_none" not in shown
+    with pytest.raises(ValueError, match="has its key"):
+        Worker("q", served[0], key="tessera_none")
 
 
 def test_handlers_work_at_the_same_time(place) -> None:

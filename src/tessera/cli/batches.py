@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def enqueue_batch(store: Tessera, say: Any, tasks: list[Any]) -> None:
     """Put many tasks on queues, all or none. Prints their ids in the order given.
 
-    FILE holds up to 1,000 tasks, as a JSON array or one a line; - is standard input. A task is an object with
-    queue, kind and brief, and, if wanted, effect_class, priority, task_id, depends_on, delay_seconds and
-    traceparent. It may depend on one further up by its task_id.
+    FILE (or @FILE) holds up to 1,000 tasks, as a JSON array or one a line; - is standard input. A task is an
+    object with queue, kind and brief, and, if wanted, effect_class, priority, task_id, depends_on,
+    delay_seconds and traceparent. It may depend on one further up by its task_id.
 
     \b
     Example:
@@ -40,8 +40,8 @@ def enqueue_batch(store: Tessera, say: Any, tasks: list[Any]) -> None:
 def submit_batch(store: Tessera, say: Any, submits: list[Any]) -> None:
     """Hand in what came of many leases, each standing alone. Exits 1 if any was refused.
 
-    FILE holds up to 100 outcomes, as a JSON array or one a line; - is standard input. An outcome is an object
-    with task_id and fencing_token, and, if wanted, output, ok (false for a failure), error and
+    FILE (or @FILE) holds up to 100 outcomes, as a JSON array or one a line; - is standard input. An outcome
+    is an object with task_id and fencing_token, and, if wanted, output, ok (false for a failure), error and
     idempotency_key; left out, the key is "TASK:TOKEN". Prints a line for each, in the order given.
 
     \b

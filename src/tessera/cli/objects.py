@@ -63,6 +63,7 @@ def objects() -> None:
 
     \b
     Example:
+      tessera buckets define drafts
       tessera objects put drafts plan.md plan.md
     """
 
@@ -81,8 +82,11 @@ def objects() -> None:
 def put(store: Tessera, say: Any, bucket: str, key: str, file: BinaryIO, **about: Any) -> None:
     """Store a file as the next version of an object. FILE may be - for standard input.
 
+    The bucket must exist. KEY begins with a letter or digit and has up to 256 of those and . _ : - (no /).
+
     \b
     Example:
+      tessera buckets define drafts
       tessera objects put drafts plan.md plan.md
       tessera objects put drafts plan.md plan.md --expected-version 1 --content-type text/markdown
     """

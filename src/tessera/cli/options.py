@@ -112,12 +112,14 @@ class Document(click.ParamType[Any]):
 
 
 class Documents(Document):
-    """The file (or `-`, standard input) that holds several JSON documents: one array, or one a line."""
+    """The file (or `@file`, or `-`, standard input) that holds several JSON documents: one array, or one a
+    line.
+    """
 
     name = "file"
 
     def _text(self, value: str) -> str:
-        return _content(value)
+        return _content(value.removeprefix("@"))
 
     def _value(self, text: str) -> Any:
         if text.lstrip(" \t\r\n").startswith("["):

@@ -41,6 +41,11 @@ def learn(
     Example:
       tessera reflex learn rotate-keys "rotate the signing keys" '{"run": "make rotate"}'
     """
+    from tessera.errors import InvalidRequest
+    from tessera.rules.words import phrases
+
+    if not phrases(trigger):
+        raise InvalidRequest("TRIGGER: no word is in it, so nothing could recall it")
     say(store.put_record(REFLEXES, key, {"trigger": trigger, "step": step}, expected_version))
 
 

@@ -17,7 +17,10 @@ from tessera.errors import InvalidRequest
 )
 @click.option("--host", metavar="ADDRESS", help="[env var: TESSERA_HOST; default: 127.0.0.1]")
 @click.option(
-    "--port", type=int, metavar="N", help="0: any free one.  [env var: TESSERA_PORT; default: 8787]"
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="N",
+    help="0: any free one.  [env var: TESSERA_PORT; default: 8787]",
 )
 @click.option("--tls-cert", metavar="FILE", help="A certificate (PEM), to serve HTTPS.")
 @click.option("--tls-key", metavar="FILE", help="Its key (PEM).")

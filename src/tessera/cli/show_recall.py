@@ -53,5 +53,8 @@ def recalled(answer: models.Recalled) -> RenderableType:
 
 
 def _scent(one: models.NounScent) -> RenderableType:
-    head = Text.assemble((one.ref, "bold"), f"  {one.score:.2f}  {visible(one.title)}  ({one.size:,} bytes)")
+    home = "store" if one.bucket is None else "bucket"
+    head = Text.assemble(
+        (one.ref, "bold"), f"  {home}  {one.score:.2f}  {visible(one.title)}  ({one.size:,} bytes)"
+    )
     return Group(head, Text("\n".join(f"    {line}" for line in visible(one.summary).splitlines())))

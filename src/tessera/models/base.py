@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec import Meta, Raw, Struct
 
 from tessera import limits, names
 from tessera.errors import InvalidRequest
+from tessera.wording import expected
 
 Name = Annotated[str, Meta(pattern=names.NAME_PATTERN)]
 NameOrAll = Annotated[str, Meta(pattern=names.NAME_OR_ALL_PATTERN)]
@@ -51,8 +51,6 @@ class Answer(Model, frozen=True, forbid_unknown_fields=False):
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)
-_ECHO = re.compile(r"^Invalid enum value .*?(?= - at |$)")
-_PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _FORMS = {f"`str` matching regex {pattern!r}": form for pattern, form in names.FORMS.items()}
 
 
@@ -63,7 +61,7 @@ def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
     except RecursionError as error:
         raise InvalidRequest("nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(_said(error)) from error
+        raise InvalidRequest(_said(*expected(error, model))) from error
 
 
 def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
@@ -71,17 +69,15 @@ def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
     try:
         return msgspec.convert(fields, type=model, strict=False)
     except msgspec.MsgspecError as error:
-        raise InvalidRequest(_said(error)) from error
+        raise InvalidRequest(_said(*expected(error, model, of_text=True))) from error
 
 
-def _said(error: Exception) -> str:
-    """The decoder's words as people have them: the field first, then what was expected of it."""
-    detail = _ECHO.sub("Not one of the allowed values", str(error))
+def _said(detail: str, path: str) -> str:
+    """The field first, then what was expected of it."""
     for pattern, form in _FORMS.items():
         detail = detail.replace(pattern, form)
-    placed = _PLACED.fullmatch(detail)
-    if placed and placed[2]:
-        detail = f"{placed[2]}: {placed[1][0].lower()}{placed[1][1:]}"
+    if path:
+        detail = f"{path}: {detail[0].lower()}{detail[1:]}"
     return detail[: limits.DETAIL_CHARS_MAX]
 
 

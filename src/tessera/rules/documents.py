@@ -22,6 +22,12 @@ _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]
 # What may be long has a bound, or a page of opening brackets would be read again for each of them.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,300}\)")
 _EMPHASIS = re.compile(r"\*\*|__|`|<!--[^\n]{0,300}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+# As Python names them: not UTF-8, which needs no word, and none of its codecs that are no character sets.
+_CHARSETS: Final = (
+    "big5", "cp", "euc", "gb", "hz", "iso", "johab", "koi8", "mac", "ptcp", "shift_jis", "tis", "utf-16",
+    "utf-32",
+)  # fmt: skip
 _HEADING = re.compile(r"^#{1,6}\s+\S")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
@@ -51,7 +57,7 @@ def of_bytes(beginning: bytes, whole: bool, content_type: str, key: str) -> Told
     """What a file says, by its first bytes; `whole` says whether they are all. Of what is no text only the
     key is told.
     """
-    text = _decoded(beginning, whole)
+    text = _decoded(beginning, whole, content_type)
     if not text:
         return _told("", (), key)
     kind = content_type.partition(";")[0].strip().lower()
@@ -78,14 +84,29 @@ def line(text: str) -> str:
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
-def _decoded(data: bytes, whole: bool) -> str:
+def _decoded(data: bytes, whole: bool, content_type: str) -> str:
     """The text that bytes are, or none: damage here and there is passed over."""
+    if (charset := _declared(content_type)) is not None:
+        return _sound(data.decode(charset, errors="replace"))
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")
     if b"\x00" in data:
         return ""
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-    text = decoder.decode(data, final=whole)
+    return _sound(decoder.decode(data, final=whole))
+
+
+def _declared(content_type: str) -> str | None:
+    """The character set that a type names, if it is another than UTF-8 and a text has it."""
+    found = _CHARSET.search(content_type)
+    try:
+        name = None if found is None else codecs.lookup(found[1]).name
+    except LookupError:
+        return None
+    return name if name is not None and name.startswith(_CHARSETS) else None
+
+
+def _sound(text: str) -> str:
     return "" if text.count("\ufffd") * _DAMAGED_MAX > len(text) else text
 
 

@@ -4,15 +4,17 @@ rapidfuzz's. (Specification §6.)
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from rapidfuzz import fuzz
 
 from tessera.limits import TRIGGER_CHARS_MAX
-from tessera.rules.words import folded
+from tessera.rules.words import folded, indexable
 
 ALIKE_MIN: Final = 0.5  # below this two texts have little to do with each other
 _NOT_EXACT_MAX: Final = 0.99
+_JOINTS = re.compile(r"[\W_]+")
 
 
 def trigger_of(value: Any) -> str | None:
@@ -46,5 +48,13 @@ def _likeness(query: str, line: str) -> float:
         return 0.0
     if query == line:
         return 1.0
+    query, line = _apart(query), _apart(line)
     share, whole = fuzz.token_set_ratio(query, line), fuzz.token_sort_ratio(query, line)
     return round(min((share + whole) / 200, _NOT_EXACT_MAX), 4)
+
+
+def _apart(text: str) -> str:
+    """A folded text with spaces between its words, and between pairs of characters of scripts that have no
+    spaces: neither how words are joined nor their order shall count for much.
+    """
+    return _JOINTS.sub(" ", indexable(text)).strip()

@@ -17,7 +17,7 @@ from msgspec import Struct
 from tessera import figures
 from tessera.errors import MethodNotAllowed, NotFound, TesseraError
 from tessera.limits import SECOND_US
-from tessera.models import FileFigures, Health, Nothing, TimeFigures
+from tessera.models import FileFigures, Health, Nothing, Queues, TimeFigures
 from tessera.names import VERSION
 from tessera.rules.grants import Caller
 from tessera.rules.histograms import Histogram
@@ -38,10 +38,23 @@ LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost")
 Beside = Callable[[], Iterable[Gauge]]
 
 
+# Outcomes that alerts count, there from the start: Prometheus sees no rise in a counter that begins at one.
+ALERTING: Final = (
+    *(
+        (name, outcome)
+        for name, row in SURFACE.items()
+        if row.path
+        for outcome in ("internal", "unavailable")
+    ),
+    *((name, "stale_lease") for name, row in SURFACE.items() if "fencing_token" in row.ask.__struct_fields__),
+)
+
+
 class Seen(Struct, frozen=True):
     """What was found of the store, and the limit of claims, which only the loop may ask for."""
 
     health: Health
+    queues: Queues
     times: TimeFigures
     limit: int
 
@@ -58,13 +71,14 @@ class Exposition:
         self._gate = gate
         self._streams = streams
         self._beside = list(beside)
-        self._health = SURFACE["health"].run()
+        self._health, self._queues = SURFACE["health"].run(), SURFACE["queues"].run()
 
     async def page(self, caller: Caller, accept: str) -> tuple[str, bytes]:
         """Media type and text, with the queues that the caller may see."""
         health: Health = await self._engine.read(self._health, caller, Nothing())
+        queues: Queues = await self._engine.read(self._queues, caller, Nothing())
         times: TimeFigures = await self._engine.read(figures.of_time)
-        seen = Seen(health, times, self._gate.limit)
+        seen = Seen(health, queues, times, self._gate.limit)
         written: tuple[str, bytes] = await self._engine.compute(partial(self._written, seen, accept))
         return written
 
@@ -133,7 +147,8 @@ class _Collected:
 
 def _of_verbs(metrics: Metrics) -> Iterator[Any]:
     calls = _counter("tessera_verbs", "Calls of verbs, by what they came to.", ["verb", "outcome"])
-    for (verb, outcome), number in list(metrics.outcomes.items()):
+    counted = {**dict.fromkeys(ALERTING, 0), **metrics.outcomes}
+    for (verb, outcome), number in counted.items():
         calls.add_metric([verb, outcome], number)
     yield calls
     says = "Seconds that a verb took in the engine, until its answer was on disk."
@@ -170,7 +185,7 @@ def _of_engine(meter: Meter) -> Iterator[Any]:
 
 def _of_store(seen: Seen, files: FileFigures | None) -> Iterator[Any]:
     tasks = _gauges("tessera_tasks", "Tasks of a queue in a state.", ["queue", "state"])
-    oldest = _gauges("tessera_oldest_ready_seconds", "Age of the oldest task to be claimed.", ["queue"])
+    oldest = _gauges("tessera_oldest_ready_seconds", "Since when the oldest could be claimed.", ["queue"])
     expired = _gauges("tessera_expired_leases", "Leases that have run out and are not settled.", ["queue"])
     overdue = _gauges("tessera_overdue_tasks", "Delays and parks whose time has come.", ["queue"])
     late = _gauges("tessera_late_seconds", "How long the first overdue thing has been so.", ["queue"])
@@ -182,7 +197,10 @@ def _of_store(seen: Seen, files: FileFigures | None) -> Iterator[Any]:
         expired.add_metric([queue], 0 if one is None else one.expired_leases)
         overdue.add_metric([queue], 0 if one is None else one.overdue_tasks)
         late.add_metric([queue], 0.0 if one is None else one.late_seconds)
-    yield from (tasks, oldest, expired, overdue, late)
+    paused = _gauges("tessera_queue_paused", "Whether a queue is paused (1), so gives no leases.", ["queue"])
+    for one_queue in seen.queues.queues:
+        paused.add_metric([one_queue.name], float(one_queue.paused is True))
+    yield from (tasks, oldest, expired, overdue, late, paused)
     behind = seen.times.clock_behind_seconds
     yield _gauge("tessera_clock_behind_seconds", "The machine's clock behind the store's instant.", behind)
     if (reaped := seen.times.reaped_seconds_ago) is not None:

@@ -64,7 +64,7 @@ class Gate:
         self.running = 0  # claims in the engine
         self.standing = 0  # claims and batches that wait for their turn
         self.parked = 0  # claims and looks that wait for something to come
-        self.refused: Counter[str] = Counter()  # claims, by why
+        self.refused: Counter[str] = Counter({QUOTA: 0, FULL: 0, LATE: 0})  # claims, by why
 
     @property
     def limit(self) -> int:

@@ -62,6 +62,7 @@ def serve(
     runs beside the service, for its `/metrics`.
     """
     _refuse_unprotected(settings, tls, insecure)
+    _refuse_one_port(settings)
     set_up(sys.stderr, runtime, settings.log == "json")
     spans = spans_of(settings)
     uvloop.run(_Serving(open_engine, settings, runtime, started, tls, beside, spans, log).run())
@@ -73,6 +74,13 @@ def _refuse_unprotected(settings: Settings, tls: Tls | None, insecure: bool) -> 
         raise InvalidRequest(
             f"{settings.host} is an address that others can reach: give --tls-cert and --tls-key, set "
             "TESSERA_EDGE_SECRET, or say --insecure"
+        )
+
+
+def _refuse_one_port(settings: Settings) -> None:
+    if settings.metrics_port and settings.metrics_port == settings.port:
+        raise InvalidRequest(
+            f"TESSERA_METRICS_PORT: {settings.port} is the port of the service: take another"
         )
 
 
@@ -109,7 +117,9 @@ class _Serving:
             loop.add_signal_handler(number, self._stop.set)
         listeners = [_listener(self._settings.host, self._settings.port)]
         if self._settings.metrics_port is not None:
-            listeners.append(_listener(LOOPBACK_ADDRESS, self._settings.metrics_port))
+            listeners.append(
+                _listener(LOOPBACK_ADDRESS, self._settings.metrics_port, "TESSERA_METRICS_PORT: ")
+            )
         engine = self._open_engine(loop)
         requests = RequestLog(sys.stderr, self._runtime, self._settings.log == "json", loop)
         service = Service(
@@ -226,8 +236,9 @@ class _Serving:
             await asyncio.sleep(seconds)
 
 
-def _listener(host: str, port: int) -> socket.socket:
-    """A socket on the address, not yet answering. Refuses one that cannot be had with `unavailable`."""
+def _listener(host: str, port: int, whose: str = "") -> socket.socket:
+    """A socket on the address, not yet answering. Refuses one that cannot be had with
+    `invalid_request`, beginning with `whose` it is."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -241,5 +252,5 @@ def _listener(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise InvalidRequest(f"{host}:{port} cannot be served: {reason}") from error
+        raise InvalidRequest(f"{whose}{host}:{port} cannot be served: {reason}") from error
     return listener

@@ -125,7 +125,7 @@ class Service:
         if scope["type"] != "http":
             raise ValueError(f"the service speaks HTTP, not {scope['type']}")
         request = Request.of(scope, receive, send)
-        if self._spans is None:
+        if self._spans is None or not tracing.is_traced(request.path):
             await self._serve(request)
         else:
             with self._spans.request(tracing.traceparent_of(request.headers)):

@@ -5,6 +5,7 @@ by no other. No span holds a key, a brief, an input, an output, an error or a re
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from tessera.limits import LAST_SPANS_SECONDS
 from tessera.models import Lease, Leases, Model
 from tessera.names import VERSION
 from tessera.traces import of_span
@@ -53,10 +55,9 @@ class Spans:
         )
         return [lease.traceparent for lease in leases if lease.traceparent is not None]
 
-    def about(self, verb: str, ask: Model, answer: Any, task_traces: list[str]) -> None:
-        """Say of the current span which verb it is and what about, and link it to the traces of its tasks."""
+    def about(self, ask: Model, answer: Any, task_traces: list[str]) -> None:
+        """Say of the current span what its verb was about, and link it to the traces of its tasks."""
         span = trace.get_current_span()
-        span.set_attribute("tessera.verb", verb)
         for name in ("queue", "task_id"):
             value = getattr(ask, name, None) or getattr(answer, name, None)
             if isinstance(value, str):
@@ -70,6 +71,8 @@ class Spans:
         """Name the current span after its verb, or else as given, and say what it came to."""
         span = trace.get_current_span()
         span.update_name(name if verb is None else f"tessera.{verb}")
+        if verb is not None:
+            span.set_attribute("tessera.verb", verb)  # of one that was refused nothing else was told
         span.set_attribute("tessera.outcome", outcome)
         if status is not None:
             span.set_attribute("http.response.status_code", status)
@@ -77,9 +80,15 @@ class Spans:
             span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:
-        """Send what is left. Takes as long as whoever receives it lets it."""
+        """Send what is left, as far as whoever receives it takes it within LAST_SPANS_SECONDS.
+
+        OpenTelemetry's own end takes up to half a minute with one that does not answer, and has no bound to
+        set.
+        """
         if self._own is not None:
-            self._own.shutdown()
+            ending = threading.Thread(target=self._own.shutdown, name="tessera-last-spans", daemon=True)
+            ending.start()
+            ending.join(LAST_SPANS_SECONDS)
 
 
 def _exporting() -> Any:
@@ -93,6 +102,6 @@ def _exporting() -> Any:
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
     resource = Resource.create({} if named else {SERVICE_NAME: "tessera"})
-    provider = TracerProvider(resource=resource)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)  # `close` ends it, in bounded time
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from tessera.errors import InvalidRequest, TesseraError
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_OTEL
+from tessera.service.own import HEALTHZ, METRICS, OPENAPI
 from tessera.service.requests import Headers
 from tessera.service.routes import Target
 from tessera.settings import Settings
 from tessera.steps import briefs
 from tessera.storage.port import EngineOnLoop
 from tessera.traces import well_formed
+
+UNTRACED: Final = (HEALTHZ, METRICS, OPENAPI, "/docs", "/pages/")
 
 
 def spans_of(settings: Settings) -> Any:
@@ -29,6 +32,11 @@ def spans_of(settings: Settings) -> Any:
         return import_module("tessera.service.spans").Spans()
     except ImportError as error:
         raise InvalidRequest(f"TESSERA_TRACES: OpenTelemetry is missing: {HOW_TO_GET_OTEL}") from error
+
+
+def is_traced(path: str) -> bool:
+    """Whether a request for this path is a span: not one of a probe, or for what never changes."""
+    return not path.startswith(UNTRACED)
 
 
 def traceparent_of(headers: Headers) -> str | None:
@@ -45,4 +53,4 @@ async def tell(spans: Any, engine: EngineOnLoop, target: Target, ask: Model, ans
         with suppress(TesseraError):  # the verb is done: a store that closes now takes a link, not an answer
             trace = await engine.read(briefs.trace_of, task_id)
             found = [] if trace is None else [trace]
-    spans.about(target.row.name, ask, answer, found)
+    spans.about(ask, answer, found)

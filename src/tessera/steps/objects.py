@@ -14,7 +14,7 @@ def bucket_known(tx: Transaction, name: str) -> BucketRow:
     """A bucket, or `not_found`."""
     bucket: BucketRow | None = tx.one("bucket_named", name=name)
     if bucket is None:
-        raise NotFound("no such bucket")
+        raise NotFound("no such bucket: define_bucket (tessera buckets define) makes one")
     return bucket
 
 

@@ -50,8 +50,11 @@ Told = TypeVar("Told")
 def search_nouns(tx: Transaction, runtime: Runtime, caller: Caller, ask: SearchNouns) -> Nouns:
     """Records and objects that have the words of a query, the best first, each told in at most 150 tokens:
     those that have all of its words or, if they are too few, any; if no word is found, those that begin so.
+    A bucket that does not exist is `not_found`; a store of records exists by what is in it.
     """
     grants.holds_store(caller)
+    if ask.bucket is not None:
+        objects.bucket_known(tx, ask.bucket)
     wanted = words.phrases(ask.query)
     if not wanted:
         return Nouns(nouns=[])
@@ -114,7 +117,7 @@ def read_noun(tx: Transaction, runtime: Runtime, caller: Caller, ask: ReadNoun) 
         if value is None:
             raise NotFound("no such version of a record")
         version, size, data = value.version, value.size, value.bytes
-    text = _text(data, ask.length)
+    text = _text(data, ask.length, ask.first)
     told = len(text.encode())
     end = ask.first + told
     return NounText(
@@ -183,15 +186,15 @@ def _head(tx: Transaction, ask: NounRef | ReadNoun) -> tuple[BucketRow | None, i
     raise NotFound("no such noun")
 
 
-def _text(data: bytes, length: int) -> str:
+def _text(data: bytes, length: int, first: int) -> str:
     """The characters that lie within the first `length` bytes, or the first one if that is longer."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(data[:length])
         return text or codecs.getincrementaldecoder("utf-8")().decode(data)[:1]
     except UnicodeDecodeError as error:
-        raise InvalidRequest(
-            "first: no text begins there: start where a character does, or read bytes with get_object"
-        ) from error
+        if first and error.start == 0 and data[0] & 0xC0 == 0x80:  # the rest of a character
+            raise InvalidRequest("first: in the middle of a character: start where one begins") from error
+        raise InvalidRequest("this is no text in UTF-8: get_object gives its bytes") from error
 
 
 def _alike(

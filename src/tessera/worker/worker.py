@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
 from tessera.app import open as open_store
+from tessera.errors import TesseraError
 from tessera.library import Tessera
 from tessera.limits import WORKER_CHARS_MAX
 from tessera.runtime import Runtime, real_runtime
@@ -36,16 +37,19 @@ class Worker:
         self, queues: str | Iterable[str], store: Tessera | str | None = None, *, name: str | None = None,
         parallel: int = 1, effect_classes: Iterable[str] | None = None, wait_seconds: float = 20,
         poll_seconds: float = 1, grace_seconds: float = 5, listener: Listener | None = None,
-        runtime: Runtime | None = None,
+        key: str | None = None, runtime: Runtime | None = None,
     ) -> None:  # fmt: skip
-        """`store` is an open store, or what `tessera.open` takes; `name` is how the log shows the worker, by
-        default machine and process. Up to `parallel` handlers work at once. A claim at a service waits
-        `wait_seconds` (0 to 30) for work; a file is asked again every `poll_seconds` at the latest. Told to
-        stop, handlers have `grace_seconds` to come to an end.
+        """`store` is an open store, or what `tessera.open` takes, with its `key`; `name` is how the log
+        shows the worker, by default machine and process. Up to `parallel` handlers work at once. A claim at a
+        service waits `wait_seconds` (0 to 30) for work; a file is asked again every `poll_seconds` at the
+        latest. Told to stop, handlers have `grace_seconds` to come to an end.
         """
         if parallel < 1:
             raise ValueError("parallel is at least 1")
+        if key is not None and isinstance(store, Tessera):
+            raise ValueError("a store that is open has its key already")
         self._store = store
+        self._key = key
         self._runtime = runtime or real_runtime()
         self._listener = listener or Log()
         self._handlers: dict[str, Handler] = {}
@@ -81,7 +85,10 @@ class Worker:
         With `once`, ends after one task; with `drain`, when the queues hold nothing ready, leased or waiting.
         Raises what a claim is refused with, unless that may pass, and `Unfit` when a handler does.
         """
-        asyncio.run(self._run(once=once, drain=drain))
+        try:
+            asyncio.run(self._run(once=once, drain=drain))
+        except TesseraError as refusal:  # says all there is to say: its way through here would only hide it
+            raise refusal.with_traceback(None) from None
 
     def run_once(self) -> Report | None:
         """Carry one task if there is one to be had now, and say what became of it."""
@@ -110,7 +117,9 @@ class Worker:
         if self._shift is not None:
             raise RuntimeError("this worker is at work already")
         given = self._store
-        store = given if isinstance(given, Tessera) else open_store(given, runtime=self._runtime)
+        store = (
+            given if isinstance(given, Tessera) else open_store(given, key=self._key, runtime=self._runtime)
+        )
         desk, waits = on_loop(store)
         self._loop = asyncio.get_running_loop()
         self._shift = Shift(

@@ -83,7 +83,7 @@ FIELDS: Final[dict[str, Word]] = {
     "next": Word(None, "The cursor of the page that follows; null at the end."),
     "not_before": Word(None, "Until then it cannot be claimed."),
     "ok": Word(True, "Whether the work succeeded."),
-    "oldest_ready_age_seconds": Word(12.5, "For how long the first in line has been ready."),
+    "oldest_ready_age_seconds": Word(12.5, "For how long the oldest claimable task has been so."),
     "output": Word({"verdict": "good"}, "The result: any JSON, up to 1 MiB."),
     "output_sha256": Word(_SHA256, "Of the output's canonical text."),
     "parent_id": Word(None, "The task that it was split from."),

@@ -58,8 +58,10 @@ from queues q left join tasks t on t.queue = q.queue group by q.name order by q.
 
 -- name: health
 -- row: HealthRow
--- Every queue's counts, when its oldest claimable task was made, and how many leases have expired unsettled. The
--- oldest is the first of each priority, sought one priority after the other: a deep queue costs no more.
+-- Every queue's counts, since when its oldest claimable task could be claimed, and how many leases have expired
+-- unsettled. A task became claimable when it last changed, or later, when its delay or backoff was over. None could be
+-- claimed before it was made: so of a priority the first in line counts, and those that were made before that one could
+-- be claimed, a thousand of them at most. A deep queue costs no more.
 with recursive level (queue, priority) as (
   select queue, (select max(priority) from tasks t where t.queue = q.queue and t.state = 0 and t.due is null)
   from queues q
@@ -67,16 +69,26 @@ with recursive level (queue, priority) as (
   select queue, (select max(priority) from tasks t
     where t.queue = l.queue and t.state = 0 and t.due is null and t.priority < l.priority)
   from level l where priority is not null
-), claimable (queue, created_at) as (
-  select queue, (select min(created_at) from tasks t
-    where t.queue = l.queue and t.priority = l.priority and t.state = 0 and t.due is null)
+), first (queue, priority, since) as (
+  select queue, priority, (select case when t.not_before > t.updated_at then t.not_before else t.updated_at end
+    from tasks t where t.queue = l.queue and t.priority = l.priority and t.state = 0 and t.due is null
+    order by t.created_at, t.task_id limit 1)
   from level l where priority is not null
+), claimable (queue, since) as (
+  select queue, since from first
   union all
-  select t.queue, t.created_at from queues q cross join tasks t
+  select queue, (select min(o.since) from (
+    select case when t.not_before > t.updated_at then t.not_before else t.updated_at end as since
+    from tasks t where t.queue = f.queue and t.priority = f.priority and t.state = 0 and t.due is null
+      and t.created_at < f.since
+    order by t.created_at, t.task_id limit 1000) o)
+  from first f
+  union all
+  select t.queue, t.due from queues q cross join tasks t
     on t.queue = q.queue and t.due is not null and t.due <= :now and t.state = 0
 )
 select q.name, c.ready, c.leased, c.waiting, c.done, c.dead, c.cancelled,
-  (select min(created_at) from claimable o where o.queue = q.queue) as oldest_ready_at,
+  (select min(since) from claimable o where o.queue = q.queue) as oldest_ready_at,
   (select count(*) from leases l where l.queue = q.queue and l.expires_at <= :now) as expired_leases
 from queues q join counts c on c.queue = q.queue order by q.name;
 

@@ -1,0 +1,51 @@
+"""A decoder's complaint as people have it: what was expected, and where; never what was sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, get_args, get_origin
+
+from msgspec import Struct, structs
+
+_AT = " - at `$"
+_NUMBER = re.compile(r"Expected `(int|float)[^`]*`, got `str`")
+_NUMBERS = {"int": "Not a whole number", "float": "Not a number"}
+
+
+def expected(error: Exception, model: type[Struct], *, of_text: bool = False) -> tuple[str, str]:
+    """What a msgspec error says was expected, and the path of the field, empty if it is none of a field's.
+    With `of_text` the fields came as strings, so that one was a string is no news.
+    """
+    detail, at, path = str(error).rpartition(_AT)
+    path = path.removesuffix("`").removeprefix(".") if at else ""
+    if not path:
+        detail = str(error)
+    if detail.startswith("Invalid enum value"):
+        options = _options(model, path)
+        detail = f"Not one of {', '.join(options)}" if options else "Not one of the allowed values"
+    elif of_text and (number := _NUMBER.fullmatch(detail)):
+        detail = _NUMBERS[number[1]]
+    return detail, path
+
+
+def _options(model: type[Struct], path: str) -> list[str]:
+    """The values that the field may have which a path leads to, such as `tasks[0].effect_class`."""
+    kinds: list[Any] = [model]
+    for name in path.split("."):
+        kinds = [one.type for one in _fields(kinds) if one.encode_name == name.partition("[")[0]]
+    return [str(one) for kind in _parts(kinds) if get_origin(kind) is Literal for one in get_args(kind)]
+
+
+def _fields(kinds: Iterable[Any]) -> Iterator[structs.FieldInfo]:
+    for kind in _parts(kinds):
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            yield from structs.fields(kind)
+
+
+def _parts(kinds: Iterable[Any]) -> Iterator[Any]:
+    """Types, and the types that they are made of."""
+    for kind in kinds:
+        yield kind
+        if get_origin(kind) is not Literal:
+            yield from _parts(get_args(kind))
