@@ -35,7 +35,7 @@ def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
     try:
         home = Home(dsn, runtime)
     except TesseraError as refusal:
-        return Facts(refusal=refusal.detail, **facts)
+        return Facts(refusal=str(refusal), **facts)
     readers = Readers(home)
     try:
         with home.plain() as connection:
@@ -44,7 +44,7 @@ def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
         if facts["schema"] == known:
             facts |= {"times": readers.read(times), "nouns": readers.read(nouns)}
     except TesseraError as refusal:
-        facts["refusal"] = refusal.detail
+        facts["refusal"] = str(refusal)
     finally:
         readers.close()
         home.close()
