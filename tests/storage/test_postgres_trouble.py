@@ -16,7 +16,7 @@ import tessera
 from tessera.errors import InvalidRequest, TesseraError, Unavailable
 from tessera.limits import CONNECT_SECONDS_MAX, PATIENCE_SECONDS_MAX, SECOND_US
 from tessera.runtime import real_runtime
-from tessera.storage.postgres.connection import refusal_of
+from tessera.storage.postgres.connection import Dsn, refusal_of
 from tessera.testing_postgres import on_database
 
 LOOK_SECONDS = 0.05
@@ -55,6 +55,20 @@ def test_only_the_character_that_is_meant_is_named(postgres: str, statement: str
 
     assert isinstance(said, InvalidRequest)
     assert ("U+0000" in said.detail) == is_nul
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("postgresql:///db", "postgresql:///db"),
+        ("postgresql://me:sesame@a:1,b/db?sslmode=require", "postgresql://me@a:1,b/db?sslmode=require"),
+        ("postgresql://me@a/db?pass%77ord=sesame&sslpassword=sesame", "postgresql://me@a/db"),
+        ("postgresql://:ses%40me@a/db", "postgresql://a/db"),
+    ],
+)
+def test_a_url_is_shown_as_given_but_for_its_password(given: str, told: str) -> None:
+    """Where a database is is said in the words in which it was named, without what nobody may read."""
+    assert Dsn(given).shown == told
 
 
 def test_who_gets_no_connection_leaves_the_line(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:

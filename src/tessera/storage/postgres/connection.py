@@ -31,6 +31,7 @@ from tessera.storage.migrate_postgres import PLANS
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
 from tessera.storage.postgres.rows import Session
+from tessera.storage.postgres.shown import shown
 
 log = logging.getLogger("tessera.storage")
 
@@ -127,8 +128,7 @@ class Dsn:
         if given is None:  # libpq's own words may repeat a piece of a password
             raise InvalidRequest("the PostgreSQL URL cannot be read: postgresql://user@host:port/database")
         self._secrets = [str(given[name]) for name in ("password", "sslpassword") if given.get(name)]
-        shown: dict[str, Any] = {name: value for name, value in given.items() if "password" not in name}
-        self.shown = make_conninfo("", **shown)
+        self.shown = shown(url)
         settings: dict[str, Any] = (
             {
                 "application_name": "tessera",
