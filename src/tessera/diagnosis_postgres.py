@@ -10,6 +10,7 @@ from tessera.limits import OLD_TRANSACTION_SECONDS
 from tessera.models import Advice, Diagnosis
 from tessera.runtime import Runtime
 from tessera.storage.migrate_postgres import MOVE_ON, PART
+from tessera.storage.postgres.connection import LENT
 from tessera.storage.postgres.probe import Facts, probe
 from tessera.storage.postgres.rows import Server
 
@@ -35,6 +36,8 @@ def found(facts: Facts) -> Diagnosis:
 def _database(facts: Facts) -> Iterator[Advice]:
     if facts.refusal is not None:
         do = "start the server, look at the URL, or name another store with --store"
+        if facts.refusal == LENT:
+            do = "let the pooler lend by the session, or name the database itself with --store"
         yield Advice("database", "act", facts.refusal, do)
     else:
         assert facts.server is not None

@@ -139,5 +139,5 @@ def test_a_backup_of_a_database_is_postgresqls(here: Town, dsn: str) -> None:
     """`backup` and `restore` refuse a database and name PostgreSQL's own means."""
     with tessera.open(dsn) as store, pytest.raises(InvalidRequest, match="pg_dump"):
         store.backup(here.folder / "b.db")
-    with pytest.raises(InvalidRequest, match="pg_restore"):
+    with pytest.raises(InvalidRequest, match="pg_restore, then `tessera new-epoch`"):
         tessera.restore(here.backup(), dsn)
