@@ -5,7 +5,8 @@ The measure is how long claims take in the engine, against how long the disk tak
 for the sync under way, then for its own: where it takes hardly more, the disk is what everybody waits for,
 and one sync carries more claims as well, so more are let in. Where it takes longer, claims wait for each
 other, and whoever else comes waits for them: fewer are. So the limit is large on a slow disk and small on a
-quick one, and either way a heartbeat waits for little but the disk.
+quick one, and either way a heartbeat waits for little but the disk. Where the disk is so quick that nobody
+waits for it, claims wait for the core, and as many are let in as keep commits large.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tessera.limits import (
 )
 
 SYNCS: Final = 2.8  # that a claim may take: the one under way, its own, and some time for the core
-SLACK_US: Final = 1_500  # beyond them; a quick disk would be left idle for less than anybody notices
+SLACK_US: Final = 1_500  # beyond them
+SHORT_US: Final = 8_000  # what a claim may always take
 GROW_FIRST: Final = 2.0  # what one judgement makes of the limit at most, until one has lowered it
 GROW_MAX: Final = 1.125  # and from then on
 SHRINK_MAX: Final = 0.5  # and at least
@@ -67,7 +69,7 @@ class Admission:
         if self._count >= max(SAMPLES_MIN, int(self._limit)) and now_us - self._since_us >= ROUNDS_MIN * took:
             self._took_us = took
             if sync_us and self._crowded:  # else the limit held nobody back: nothing was learned of it
-                self._steer((SYNCS * sync_us + SLACK_US) / took)
+                self._steer(max(SHORT_US, SYNCS * sync_us + SLACK_US) / took)
             self._begin_window(now_us)
 
     def wait_seconds(self, claims: int) -> int:

@@ -60,7 +60,8 @@ class LoopEngine:
         self._patient: deque[Job] = deque()  # to be run after those
         self._batch: list[Job] = []  # ran in the open transaction
         self._unsynced: list[Job] = []  # committed, to be answered after the next sync
-        self._syncing: list[Job] | None = None  # to be answered after the sync under way
+        self._syncing: list[Job] | None = None  # to be answered after the sync under way,
+        self._is_synced = False  # which has ended: so says its thread
         self._turn_planned = False
         self._closed = False
         self._refusal = "the store is closed"  # what verbs and looks are told once it is
@@ -149,6 +150,7 @@ class LoopEngine:
         self._turn_planned = False
         if self._closed:
             return
+        self._answer_synced()
         due = len(self._line) + min(len(self._patient), CLAIMS_PER_TURN_MAX)
         if self._syncing is None and due >= SPLIT_VERBS_MIN:
             self._run_line(due // 2)
@@ -159,6 +161,7 @@ class LoopEngine:
             self._flush()
         elif len(self._batch) >= BATCH_VERBS_MAX:  # but no transaction grows without bound
             self._commit()
+        self._answer_synced()
         if left := self._line or self._patient:
             self._plan_turn(BUSY_RETRY_SECONDS if left[0].since is not None else 0)
 
@@ -236,9 +239,16 @@ class LoopEngine:
             if self._closed:
                 return
             self._writer.wal.cover(self._writer.wal.committed)
-            self._loop.call_soon_threadsafe(self._synced)
+            self._is_synced = True
+            self._loop.call_soon_threadsafe(self._answer_synced)
 
-    def _synced(self) -> None:
+    def _answer_synced(self) -> None:
+        """Answer those whose sync has ended. A turn looks for itself, before and after its verbs: the loop
+        may have much to read before it comes to what the thread has told it.
+        """
+        if not self._is_synced:
+            return
+        self._is_synced = False
         jobs, self._syncing = self._syncing, None
         if self._batch or self._unsynced:
             self._flush()  # the next batch goes to disk before time is spent on answers
