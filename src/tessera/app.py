@@ -282,7 +282,7 @@ def _file(url: str | None) -> str:
     if is_service(_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
     if is_database(_url(url)):
-        raise InvalidRequest("this is done to a file: for a database use pg_dump and pg_restore")
+        raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
     return _path(_url(url))
 
 

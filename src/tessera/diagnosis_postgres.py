@@ -9,6 +9,8 @@ from tessera.diagnosis import late, nouns
 from tessera.limits import OLD_TRANSACTION_SECONDS
 from tessera.models import Advice, Diagnosis
 from tessera.runtime import Runtime
+from tessera.storage.migrate_postgres import MOVE_ON, PART
+from tessera.storage.postgres.connection import LENT
 from tessera.storage.postgres.probe import Facts, probe
 from tessera.storage.postgres.rows import Server
 
@@ -34,6 +36,8 @@ def found(facts: Facts) -> Diagnosis:
 def _database(facts: Facts) -> Iterator[Advice]:
     if facts.refusal is not None:
         do = "start the server, look at the URL, or name another store with --store"
+        if facts.refusal == LENT:
+            do = "let the pooler lend by the session, or name the database itself with --store"
         yield Advice("database", "act", facts.refusal, do)
     else:
         assert facts.server is not None
@@ -67,6 +71,8 @@ def _schema(facts: Facts) -> Iterator[Advice]:
     if facts.schema is None:
         do = "name another with --store, or make one: tessera queues define NAME"
         yield Advice("store", "act", "the database holds no store yet", do)
+    elif facts.is_part:
+        yield Advice("store", "act", PART, MOVE_ON)
     elif facts.schema < facts.schema_known:
         says = f"the store is of schema {facts.schema}, this version knows {facts.schema_known}"
         yield Advice(

@@ -128,9 +128,18 @@ class Unavailable(TesseraError):
 
     code, status, title = "unavailable", 503, "Unavailable"
 
-    def __init__(self, detail: str | None = None, *, definite: bool = False, **extra: object) -> None:
+    def __init__(
+        self, detail: str | None = None, *, definite: bool = False, inside: str | None = None, **extra: object
+    ) -> None:
+        """`inside` is what only whoever runs the store may read, such as where its database is: it is part of
+        the exception's text, for the library, the command line and the log, and never of a problem document.
+        """
         super().__init__(detail, **extra)
         self.definite = definite
+        self.inside = inside
+
+    def __str__(self) -> str:
+        return self.detail if self.inside is None else f"{self.detail}: {self.inside}"
 
 
 def from_problem(problem: dict[str, Any]) -> TesseraError:

@@ -22,22 +22,26 @@ _TOLD = (
 
 
 class Pooler:
-    """One for a database, until its context ends. Its clients use no encryption, and name no password."""
+    """One for a database, until its context ends. Its clients use no encryption, and name no password. Once
+    it is full, whoever comes is greeted, and then waits.
+    """
 
-    def __init__(self, dsn: str, *, by_the_transaction: bool) -> None:
+    def __init__(self, dsn: str, *, by_the_transaction: bool, port: int = 0) -> None:
+        self.is_full = False
+        self.kept_waiting = threading.Event()
         self._dsn = dsn
         self._connections: list[psycopg.Connection[tuple[object, ...]]] = []
         self._ends: list[socket.socket] = []
         self._shared = self._server() if by_the_transaction else None
         self._lent = threading.Lock()
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", port))
+        self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def dsn(self) -> str:
         """Where it answers."""
-        port = self._listening.getsockname()[1]
-        return f"postgresql://whoever@127.0.0.1:{port}/?sslmode=disable&gssencmode=disable"
+        return f"postgresql://whoever@127.0.0.1:{self.port}/?sslmode=disable&gssencmode=disable"
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +60,17 @@ class Pooler:
             while True:
                 client, _ = self._listening.accept()
                 self._ends.append(client)
+                if self.is_full and self._shared is None:
+                    self._keep_waiting(client)
+                    continue
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _keep_waiting(self, client: socket.socket) -> None:
+        with suppress(OSError, EOFError):
+            _exactly(client, struct.unpack("!I", _exactly(client, 4))[0] - 4)
+            told = [_made(b"S", f"{name}\0off\0".encode()) for name in _TOLD[-2:]]  # else it would be asked
+            client.sendall(b"".join([_made(b"R", b"\0\0\0\0"), *told, _made(b"Z", b"I")]))
+            self.kept_waiting.set()
 
     def _server(self) -> tuple[socket.socket, bytes]:
         """A connection to the server, to be talked on directly; and what a client of it is greeted with."""

@@ -154,3 +154,6 @@ def test_a_pooler_that_lends_by_the_transaction_is_refused(dsn: str, store: tess
         pytest.raises(Unavailable, match="set pool_mode = session"),
     ):
         tessera.open(pooler.dsn)
+    with Pooler(dsn, by_the_transaction=True) as pooler:
+        (advice,) = tessera.doctor(pooler.dsn).advice
+    assert "by the session" in str(advice.do)

@@ -76,8 +76,10 @@ def test_a_death_on_the_way_to_a_database(here: Town, dsn: str, point: str) -> N
     if point not in ("placing", "finished"):
         with pytest.raises(Unavailable, match="being moved to this database"):
             tessera.open(dsn)
+        told = [(one.level, one.says) for one in tessera.doctor(dsn).advice if one.subject == "store"]
+        assert told == [("act", "a store is being moved to this database")]
         assert tessera.migrate_store(here.path, dsn).resumed
-    with pytest.raises(InvalidRequest, match="holds a store already"):
+    with pytest.raises(InvalidRequest, match="this one, whole; the move is complete"):
         tessera.migrate_store(here.path, dsn)
     assert back(dsn, here.folder) == before
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import tessera
 from tessera.errors import InvalidRequest, NotFound, TesseraError, Unavailable
+from tessera.runtime import real_runtime
 from tessera.testing_postgres import database
 from upkeep.conftest import Town
 from upkeep.moves import back, command, contents
@@ -106,6 +109,7 @@ def test_the_command_says_what_it_did(here: Town, postgres: str) -> None:
 
     moved = json.loads(done.stdout)
     assert moved["source"] == here.path
+    assert moved["target"] == dsn
     assert moved["verified"]["ok"]
     assert "secret-word" not in done.stdout + done.stderr + again.stdout + again.stderr
     assert done.stderr == ""
@@ -113,9 +117,27 @@ def test_the_command_says_what_it_did(here: Town, postgres: str) -> None:
     assert again.stderr.startswith("error: invalid_request: the database holds a store already")
 
 
+def test_ctrl_c_says_how_to_go_on(here: Town, dsn: str) -> None:
+    """A move that is interrupted says in one line that the same command goes on, and no more; and it does."""
+    with here.open() as store:
+        for _ in range(200):
+            store.enqueue(queue="q", kind="k", brief={"text": "x" * 100_000})
+    with psycopg.connect(dsn, autocommit=True) as other:
+        moving = subprocess.Popen(command(here.path, dsn), stderr=subprocess.PIPE, text=True)
+        asked = "select count(*) from pg_tables where schemaname = 'public' and tablename = 'meta'"
+        while other.execute(asked).fetchone() == (0,) and moving.poll() is None:
+            real_runtime().sleep(0.01)
+        moving.send_signal(signal.SIGINT)
+        _, said = moving.communicate(timeout=60)
+
+    assert said == "cut off: run the same command again, and it goes on where it stopped\n"
+    assert moving.returncode == 1
+    assert tessera.migrate_store(here.path, dsn).verified.ok
+
+
 def test_a_backup_of_a_database_is_postgresqls(here: Town, dsn: str) -> None:
     """`backup` and `restore` refuse a database and name PostgreSQL's own means."""
     with tessera.open(dsn) as store, pytest.raises(InvalidRequest, match="pg_dump"):
         store.backup(here.folder / "b.db")
-    with pytest.raises(InvalidRequest, match="pg_restore"):
+    with pytest.raises(InvalidRequest, match="pg_restore, then `tessera new-epoch`"):
         tessera.restore(here.backup(), dsn)

@@ -82,7 +82,7 @@ class Refused(click.ClickException):
     """The store's refusal on its way out: exit code 1, the code and the detail on stderr."""
 
     def __init__(self, refusal: TesseraError) -> None:
-        super().__init__(f"{refusal.code}: {refusal.detail}")
+        super().__init__(f"{refusal.code}: {refusal}")
 
     def show(self, file: Any = None) -> None:
         click.echo(f"error: {self.message}", file=file, err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import click
@@ -30,6 +31,12 @@ def migrate_store(say: Any, source: str, target: str, unsound: bool) -> None:
     """
     import tessera
 
-    with progress() as tell:
-        moved = tessera.migrate_store(source, target, unsound=unsound, tell=tell)
+    # What psycopg has to say of a connection that was cut off is no more than the refusal says.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
+    try:
+        with progress() as tell:
+            moved = tessera.migrate_store(source, target, unsound=unsound, tell=tell)
+    except KeyboardInterrupt:
+        click.echo("cut off: run the same command again, and it goes on where it stopped", err=True)
+        raise click.exceptions.Exit(1) from None
     say(moved)

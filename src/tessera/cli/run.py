@@ -116,7 +116,7 @@ class Lines:
 
     def cannot_claim(self, trouble: TesseraError) -> None:
         """The store does not answer; the worker asks again."""
-        click.echo(f"cannot claim now: {trouble.code}: {trouble.detail}", err=True)
+        click.echo(f"cannot claim now: {trouble.code}: {trouble}", err=True)
 
     @staticmethod
     def _line(report: Report) -> str:

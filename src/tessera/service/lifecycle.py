@@ -230,7 +230,7 @@ class _Serving:
             try:
                 await act()
             except TesseraError as refusal:
-                log.warning("not this time: %s: %s", refusal.code, refusal.detail)
+                log.warning("not this time: %s: %s", refusal.code, refusal)
             except Exception:
                 log.exception("not this time")
             await asyncio.sleep(seconds)

@@ -14,7 +14,7 @@ class Job:
     """A verb on its way: what to run, then what came out."""
 
     __slots__ = (
-        "answer", "args", "number", "outcome", "patient", "provisional", "settled", "since", "verb",
+        "answer", "args", "number", "outcome", "patient", "provisional", "settled", "since", "until", "verb",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,7 @@ class Job:
         self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
         self.since: int | None = None  # when it first found the store locked by another process
+        self.until: int | None = None  # when it stops waiting for a database that does not answer
 
 
 def grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:

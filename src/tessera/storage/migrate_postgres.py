@@ -33,6 +33,8 @@ PLANS: Final[dict[str, str]] = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
 }
+PART: Final = "a store is being moved to this database"
+MOVE_ON: Final = "run `tessera migrate-store` to its end"
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
 _BEGUN_WITH = 4  # the version of the first migration here
 _EARLIER = ("queue", "blobs", "feeds", "parks")  # the versions that it stands for
@@ -50,11 +52,8 @@ def migrate(
     known = migrations(folder)
     with connection.transaction():
         if version_of(connection) == known[-1][0]:
-            if whole and _ask(connection, "select count(*) from meta where name = 'moving'"):
-                raise Unavailable(
-                    "a store is being moved to this database: run `tessera migrate-store` to its end",
-                    definite=True,
-                )
+            if whole and is_part(connection):
+                raise Unavailable(f"{PART}: {MOVE_ON}", definite=True)
             return
         connection.execute("select pg_advisory_xact_lock(%s::int4, %s::int4)", (ADVISORY_CLASS, MIGRATING))
         version = version_of(connection)  # as whoever held the lock has left it
@@ -82,6 +81,11 @@ def version_of(connection: psycopg.Connection[Any]) -> int | None:
         return None
     version: int = _ask(connection, "select max(version) from migrations")
     return version
+
+
+def is_part(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a database with a schema holds part of a store that is being moved to it."""
+    return bool(_ask(connection, "select count(*) from meta where name = 'moving'"))
 
 
 def _refuse_anothers(connection: psycopg.Connection[Any]) -> None:

@@ -52,4 +52,4 @@ class Log:
 
     def cannot_claim(self, trouble: TesseraError) -> None:
         """A warning."""
-        log.warning("cannot claim now: %s: %s", trouble.code, trouble.detail)
+        log.warning("cannot claim now: %s: %s", trouble.code, trouble)

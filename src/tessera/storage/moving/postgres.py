@@ -90,6 +90,14 @@ class _End:
     def close(self) -> None:
         self.connection.close()
 
+    def _identity(self) -> str:
+        """Which store is here, and how far it has come."""
+        return json_text([
+            self._ask("select words from meta where name = 'store_id'"),
+            self._ask("select max(seq) from events"),
+            self._ask("select value from meta where name = 'last_instant'"),
+        ])  # fmt: skip
+
     def _ask(self, question: str, *given: object) -> Any:
         row = self.connection.execute(question.encode(), given).fetchone()
         return None if row is None else row[0]
@@ -110,11 +118,7 @@ class PostgresSource(_End):
                 for table in tables():
                     name = _kept_in(table)
                     self.connection.execute(f"lock table {name} in share mode".encode())
-                self.identity = json_text([
-                    self._ask("select words from meta where name = 'store_id'"),
-                    self._ask("select max(seq) from events"),
-                    self._ask("select value from meta where name = 'last_instant'"),
-                ])  # fmt: skip
+                self.identity = self._identity()
         except BaseException:
             self.close()
             raise
@@ -132,7 +136,7 @@ class PostgresTarget(_End):
         with told():
             found = self._ask("select words from meta where name = %s", MARK)
             if found is None:
-                self._refuse_filled()
+                self._refuse_filled(identity)
             if found != identity:
                 with self.connection.transaction():
                     self.clear()
@@ -143,13 +147,17 @@ class PostgresTarget(_End):
                     )
         return bool(found == identity)
 
-    def _refuse_filled(self) -> None:
+    def _refuse_filled(self, identity: str) -> None:
         """Refuse a store in which something was done; one that a node has just made is as good as none."""
         for table in tables():
             if table.name not in WHOLE:
                 new = " where created_at is not null" if table.name == "buckets" else ""
                 if self._ask(f"select exists (select from {table.name}{new})"):
-                    raise InvalidRequest("the database holds a store already: name an empty database")
+                    raise InvalidRequest(
+                        "the database holds a store already: "
+                        + ("this one, whole; the move is complete" if identity == self._identity()
+                           else "name an empty database")
+                    )  # fmt: skip
 
     def clear(self) -> None:
         names = ", ".join([*(_kept_in(table) for table in tables() if table.name not in WHOLE), *DERIVED])

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import psycopg
 from psycopg import errors
+from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 
@@ -30,14 +31,17 @@ from tessera.storage.migrate_postgres import PLANS
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
 from tessera.storage.postgres.rows import Session
+from tessera.storage.postgres.shown import shown
 
 log = logging.getLogger("tessera.storage")
 
 SCHEMES: Final = ("postgresql://", "postgres://")
 VERSION_LEAST: Final = 150_000
+ENCODING: Final = "UTF8"  # of the database: any other lacks characters that a document may hold
 ENGINE: Final = catalogue.load(Path(__file__).parent / "sql", catalogue.POSTGRES, rows)
 
 # Every connection, and how long each thing may take, in milliseconds.
+_LOOK_SECONDS: Final = 0.1  # how often whoever waits for an answer looks whether it is time to give up
 _ALWAYS: Final = {
     "lock_timeout": f"{LOCK_SECONDS_MAX * 1_000}",
     "default_transaction_isolation": "read committed",
@@ -65,11 +69,37 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def __init__(self, *given: Any, **settings: Any) -> None:
         super().__init__(*given, **settings)
         self.warnings: list[str] = []
+        self.is_new = True  # not set up yet: then no answer is waited for without bound
         self.add_notice_handler(self._note)
+
+    def wait(
+        self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None
+    ) -> RV:  # fmt: skip
+        return super().wait(_bounded(gen, interval) if self.is_new else gen, interval, timeout)
 
     def _note(self, notice: errors.Diagnostic) -> None:
         if notice.severity_nonlocalized == "WARNING":
             self.warnings.append(str(notice.message_primary))
+
+
+def _bounded(gen: PQGen[RV], interval: float) -> PQGen[RV]:
+    """The same, given up after a time of silence: a pooler that has no connection left to the database takes
+    what is asked, and lets it wait.
+    """
+    silent = 0.0
+    wanted = next(gen)
+    while True:
+        ready = yield wanted
+        silent = 0 if ready else silent + interval
+        if silent > CONNECT_SECONDS_MAX:
+            raise psycopg.OperationalError(
+                f"it took the connection and then was silent for {CONNECT_SECONDS_MAX} s, as a pooler does "
+                "that has none left"
+            )
+        try:
+            wanted = gen.send(ready)
+        except StopIteration as end:
+            return cast(RV, end.value)
 
 
 class FlagDumper(Int8Dumper):
@@ -98,8 +128,7 @@ class Dsn:
         if given is None:  # libpq's own words may repeat a piece of a password
             raise InvalidRequest("the PostgreSQL URL cannot be read: postgresql://user@host:port/database")
         self._secrets = [str(given[name]) for name in ("password", "sslpassword") if given.get(name)]
-        shown: dict[str, Any] = {name: value for name, value in given.items() if "password" not in name}
-        self.shown = make_conninfo("", **shown)
+        self.shown = shown(url)
         settings: dict[str, Any] = (
             {
                 "application_name": "tessera",
@@ -131,8 +160,7 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
             dsn.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=0
         )
     except psycopg.Error as error:
-        says = " ".join(dsn.cleaned(str(error)).split())
-        raise Unavailable(f"the database cannot be reached: {says}", definite=True) from None
+        raise _unreachable(dsn, error) from None
     try:
         connection.prepared_max = None
         connection.adapters.register_dumper(int, Int8Dumper)  # one type, so one plan, for every number
@@ -146,15 +174,30 @@ def connect(dsn: Dsn, settings: Mapping[str, str] = SESSION) -> tuple[Connection
             raise Unavailable(
                 f"PostgreSQL 15 or newer is needed, this is {who.version // 10_000}", definite=True
             )
+        if who.encoding != ENCODING:
+            raise Unavailable(
+                f"the database's encoding is {who.encoding}, and a store needs {ENCODING}: make another one "
+                "with createdb -E UTF8 -T template0",
+                definite=True,
+            )
         if who.commits == "off":  # then an answer would not survive a power cut
             connection.execute(configure.text, ['{"synchronous_commit": "on"}'], prepare=False)
+        connection.is_new = False
     except psycopg.Error as error:
         connection.close()
+        if error.sqlstate is None:
+            raise _unreachable(dsn, error) from None
         raise refusal_of(error) from error
     except TesseraError:
         connection.close()
         raise
     return connection, who
+
+
+def _unreachable(dsn: Dsn, error: psycopg.Error) -> Unavailable:
+    """Where the database is, and what it said, is the business of whoever runs the store."""
+    says = " ".join(dsn.cleaned(str(error)).split())
+    return Unavailable("the database cannot be reached; try again", definite=True, inside=says)
 
 
 def is_lost(connection: Connection, error: BaseException) -> bool:
@@ -194,18 +237,26 @@ def conflict_of(error: Exception) -> Exception:
 
 def refusal_of(error: Exception) -> TesseraError:
     """What the caller is told of an exception that no verb raises on purpose. Nothing was changed."""
-    if isinstance(error, errors.UntranslatableCharacter | errors.CharacterNotInRepertoire) or (
-        isinstance(error, psycopg.DataError) and "NUL" in str(error)
-    ):
+    if isinstance(error, psycopg.DataError) and _is_of_nul(error):
         return InvalidRequest(
             "a text holds the character U+0000, which PostgreSQL does not keep: leave it out"
         )
+    if isinstance(error, errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
+        return InvalidRequest("a text holds a character that the database does not keep: leave it out")
     for kind, detail in _SAID_OF.items():
         if isinstance(error, kind):
             return Unavailable(detail, definite=True)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | Lost):
         return Unavailable("the database does not answer; try again", definite=True)
     return TesseraError()
+
+
+def _is_of_nul(error: psycopg.DataError) -> bool:
+    """Whether U+0000 is what was refused: here, in a text, or in a JSON text; a server says so in any of its
+    languages.
+    """
+    primary, detail = error.diag.message_primary or "", error.diag.message_detail or ""
+    return "NUL" in str(error) or "\\u0000" in detail or primary.endswith(": 0x00")
 
 
 Execute = Callable[[str, Any], "psycopg.Cursor[tuple[Any, ...]]"]

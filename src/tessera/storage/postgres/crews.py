@@ -34,6 +34,7 @@ log = logging.getLogger("tessera.storage")
 
 Answered = Callable[[list[Job]], None]
 _PAUSE_SECONDS = 0.1  # before a lost connection is made anew
+_FULL_SECONDS = 1  # before a thread is started again that got no connection
 
 
 class Crews:
@@ -68,6 +69,8 @@ class Crew:
         self._changed = threading.Condition(lock)  # for threads that have nothing to do
         self._many = threading.Condition(lock)  # for the one that stands by
         self._threads: list[threading.Thread] = []
+        self._runners: list[Runner] = []  # theirs
+        self._full_until = 0  # before then no thread beside the others is worth a try
         self._looks_again = threading.Lock()  # held by the thread that does
         self._working = self._idle = 0
         self._stands_by = False
@@ -79,13 +82,15 @@ class Crew:
         with self._changed:
             if self._closed:
                 raise Unavailable("the store is closed", definite=True)
+            now = self._home.runtime.elapsed_us()
+            job.until = now + PATIENCE_SECONDS_MAX * SECOND_US
             self._line.append(job)
             if self._stands_by:
                 if len(self._line) == CREW_VERBS_MANY:
                     self._many.notify()
             elif self._idle:
                 self._changed.notify()
-            elif len(self._threads) < CREW_THREADS_MAX:
+            elif len(self._threads) < CREW_THREADS_MAX and (not self._threads or now >= self._full_until):
                 name = f"tessera-{self._name}-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
                 self._threads[-1].start()
@@ -96,16 +101,32 @@ class Crew:
             self._closed = True
             self._changed.notify_all()
             self._many.notify_all()
-        for thread in self._threads:
+            threads = list(self._threads)
+        for thread in threads:
             thread.join()
 
     def _work(self) -> None:
         runner = Runner(self._home)
+        with self._changed:
+            self._runners.append(runner)
         try:
-            while jobs := self._next():
-                self._run(runner, jobs)
+            while (jobs := self._next(runner)) is not None:
+                if jobs:
+                    self._run(runner, jobs)
+                elif not runner.connects():
+                    return
         finally:
+            with self._changed:
+                self._leave(runner)
             runner.close()
+
+    def _leave(self, runner: Runner) -> None:
+        """The thread ends: what is in line is for those that are left."""
+        self._runners.remove(runner)
+        self._threads.remove(threading.current_thread())
+        if not runner.is_connected:
+            self._full_until = self._home.runtime.elapsed_us() + _FULL_SECONDS * SECOND_US
+        self._changed.notify()
 
     def _run(self, runner: Runner, jobs: list[Job]) -> None:
         """Run verbs and answer them. Claims that found nothing but what others hold look again, a few times:
@@ -142,16 +163,20 @@ class Crew:
         if now := [job for job in jobs if job not in later]:
             self._answered(now)
 
-    def _next(self) -> list[Job]:
-        """What stands in line, up to a bound, when it is time to run it; nothing once all is over."""
+    def _next(self, runner: Runner) -> list[Job] | None:
+        """What stands in line, up to a bound, when it is time to run it; None once all is over. Nothing, if
+        the thread has no connection and others have one: it takes no verb before it has one too.
+        """
         with self._changed:
             while not (self._line and (self._working == 0 or self._is_late())):
                 if not self._line or self._stands_by:
                     if self._closed and not self._line:
-                        return []
+                        return None
                     self._idle += 1
                     self._changed.wait()
                     self._idle -= 1
+            if not runner.is_connected and any(other.is_connected for other in self._runners):
+                return []
             self._working += 1
             self._turn += 1
             return [self._line.popleft() for _ in range(min(len(self._line), CREW_VERBS_MAX))]
@@ -174,7 +199,22 @@ class Runner:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._writer = Writer(home)
+        self._gone: Unavailable | None = None  # what stood in the way of the last connection
         self.close = self._writer.close
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        link = self._writer.link
+        return link is not None and not link.connection.closed
+
+    def connects(self) -> bool:
+        """Whether there is a connection, or one can be made."""
+        try:
+            self._writer.connect()
+        except TesseraError as gone:
+            log.warning("one connection less: %s", gone)
+        return self.is_connected
 
     def held_up(self, jobs: list[Job]) -> list[Job]:
         """The claims among verbs that were just run that have found nothing, if what is ready is held."""
@@ -187,6 +227,7 @@ class Runner:
         if len(jobs) > 1:
             try:
                 self._writer.run(jobs)
+                self._gone = None
                 left = [job for job in jobs if job.outcome is AGAIN]
             except UnknownOutcome as unknown:
                 left = []
@@ -202,13 +243,19 @@ class Runner:
     def _run_alone(self, job: Job) -> None:
         """One verb, a transaction of its own, run again if it loses a race or its connection."""
         job.settled = job.settled if job.outcome is AGAIN else 0
-        races = 0
-        until: int | None = None
+        runtime = self._home.runtime
+        if job.until is None:
+            job.until = runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
+        if self._gone is not None and runtime.elapsed_us() >= job.until:
+            job.outcome = self._gone
+            return
+        races = losses = 0
         while True:
             try:
                 job.outcome = AGAIN
                 while job.outcome is AGAIN:
                     self._writer.run([job])
+                self._gone = None
                 return
             except LostRace as race:
                 races += 1
@@ -220,11 +267,12 @@ class Runner:
                 job.outcome = unknown
                 return
             except (Lost, Unavailable) as gone:
-                job.outcome = gone if isinstance(gone, Unavailable) else refusal_of(gone)
-                now = self._home.runtime.elapsed_us()
-                until = until or now + PATIENCE_SECONDS_MAX * SECOND_US
-                if now >= until or self._home.closing.wait(_PAUSE_SECONDS):
-                    log.warning("verb %s: %s", name_of(job), job.outcome.detail)
+                self._gone = gone if isinstance(gone, Unavailable) else None
+                job.outcome = self._gone or refusal_of(gone)
+                losses += isinstance(gone, Lost)  # one is no reason to give up, however long the verb waited
+                late = runtime.elapsed_us() >= job.until and losses != 1
+                if late or self._home.closing.wait(_PAUSE_SECONDS):
+                    log.warning("verb %s: %s", name_of(job), job.outcome)
                     return
             except TesseraError as refusal:
                 job.outcome = refusal

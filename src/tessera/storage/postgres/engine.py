@@ -63,8 +63,8 @@ class PostgresEngine:
         with self._closing:
             if self._refusal is None:
                 self._refusal = "the store is closed"
+                self._home.closing.set()  # what the database does not answer is refused at once
                 self._crews.close()
-                self._home.closing.set()
                 self._readers.close()
                 self._home.close()
 
@@ -117,7 +117,7 @@ class PostgresLoopEngine:
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a look beside the verbs, in a thread."""
-        return self.compute(partial(self._readers.read, look, *args))
+        return self.compute(partial(self._readers.read_until, self._readers.until(), look, *args))
 
     def compute(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
         """Compute something in a thread."""
@@ -145,8 +145,8 @@ class PostgresLoopEngine:
         if self._refusal is not None:
             return
         self._refusal = "the store is closed"
+        self._home.closing.set()  # what the database does not answer is refused at once
         self._crews.close()
-        self._home.closing.set()
         if self._listener is not None:
             self._listener.close()
         self._pool.shutdown()

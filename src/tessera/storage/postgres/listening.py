@@ -42,18 +42,22 @@ class Listener:
         os.close(self._ends)
 
     def _listen_forever(self) -> None:
+        said = False  # that it does not listen, and why: once, however long that lasts
         while not self._ended(0):
             try:
                 connection, _ = connect(self._home.dsn)
                 with connection:
                     connection.execute("listen tessera")
                     self._home.prepared["sweep_marks"].run(connection.execute, {})
-                    log.info("listening")
+                    log.info("listening again" if said else "listening")
+                    said = False
                     self._tell(EVERYTHING)
                     while self._wait(connection):
                         self._look_round(connection)
             except (psycopg.Error, TesseraError) as error:
-                log.warning("not listening: %s", type(error).__name__)
+                if not said:
+                    said = True
+                    log.warning("not listening: %s", self._home.dsn.cleaned(" ".join(str(error).split())))
                 self._tell(EVERYTHING)
                 if self._ended(1):
                     return

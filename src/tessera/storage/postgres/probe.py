@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tessera.errors import TesseraError
 from tessera.runtime import Runtime
-from tessera.storage.migrate_postgres import migrations, version_of
+from tessera.storage.migrate_postgres import is_part, migrations, version_of
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import Dsn
 from tessera.storage.postgres.home import Home
@@ -24,6 +24,7 @@ class Facts(Struct, frozen=True):
     server: Server | None = None
     schema: int | None = None  # None in a database that holds nothing
     schema_known: int = 0
+    is_part: bool = False  # of a store that is being moved there
     times: Any = None  # what looks at a store of this version have answered
     nouns: Any = ()
 
@@ -35,16 +36,17 @@ def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
     try:
         home = Home(dsn, runtime)
     except TesseraError as refusal:
-        return Facts(refusal=refusal.detail, **facts)
+        return Facts(refusal=str(refusal), **facts)
     readers = Readers(home)
     try:
         with home.plain() as connection:
             facts["server"] = home.prepared["server"].one(connection.execute, {})
             facts["schema"] = version_of(connection)
-        if facts["schema"] == known:
+            facts["is_part"] = facts["schema"] is not None and is_part(connection)
+        if facts["schema"] == known and not facts["is_part"]:
             facts |= {"times": readers.read(times), "nouns": readers.read(nouns)}
     except TesseraError as refusal:
-        facts["refusal"] = refusal.detail
+        facts["refusal"] = str(refusal)
     finally:
         readers.close()
         home.close()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import queue
-from contextlib import suppress
+import threading
 from typing import Any, NoReturn
 
 import psycopg
@@ -55,41 +54,90 @@ class Readers:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._idle: queue.LifoQueue[Link | None] = queue.LifoQueue()
+        self._open: list[Link] = []  # that nobody uses now
+        self._places = READERS_MAX  # for more
+        self._changed = threading.Condition()
+        self._gone: Unavailable | None = None  # what stood in the way of the last connection
         self._closed = False
-        self._offer_none_open()
+
+    def until(self) -> int:
+        """When a look that is asked for now stops waiting for a database that does not answer."""
+        return self._home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
 
     def read(self, look: Verb, *args: Any) -> Any:
-        """Run a look on an idle connection, waiting for one if all are busy. What a lost connection has cut
-        off is looked at again.
+        """Run a look; `unavailable` if the database does not answer, and at the latest when nobody should
+        wait any longer. One that a lost connection has cut off is looked at again.
         """
-        until: int | None = None
+        return self.read_until(self.until(), look, *args)
+
+    def read_until(self, until: int, look: Verb, *args: Any) -> Any:
+        """The same for a look that was asked for before."""
+        if (gone := self._gone) and not self._open and self._home.runtime.elapsed_us() >= until:
+            raise Unavailable(gone.detail, definite=True, inside=gone.inside)
+        losses = 0
         while True:
-            link = self._idle.get()
+            link = self._take()
             try:
-                if self._closed:
-                    raise Unavailable("the store is closed", definite=True)
-                link = link or Link(connect(self._home.dsn, LOOKING)[0])
+                link = link or self._connected()
                 return self._look(link, look, args)
             except psycopg.Error as error:
                 lost = link is not None and is_lost(link.connection, error)
-                if not lost or not self._patient(until := until or self._until()):
+                losses += lost  # one is no reason to give up, however long the look took
+                if not lost or not self._patient(until, losses == 1):
                     log.log(logging.WARNING, "a look failed: %s", type(error).__name__)
                     raise refusal_of(error) from error
-            except Unavailable:
-                if link is not None or not self._patient(until := until or self._until()):
+            except Unavailable as refusal:
+                if link is not None or not self._patient(until):
+                    log.log(logging.WARNING, "a look failed: %s", refusal)
                     raise
             finally:
-                self._idle.put(None if link is None or link.connection.closed else link)
+                self._give_back(link)
 
     def close(self) -> None:
         """Close every connection; waits for looks under way."""
-        self._closed = True
-        with suppress(queue.Empty):
-            for _ in range(READERS_MAX):
-                if link := self._idle.get(timeout=LOOK_SECONDS_MAX):
-                    link.connection.close()
-        self._offer_none_open()  # else whoever still waits for one would wait for ever
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()  # else whoever still waits for one would wait for ever
+            self._changed.wait_for(
+                lambda: self._places + len(self._open) == READERS_MAX, timeout=LOOK_SECONDS_MAX
+            )
+            while self._open:
+                self._open.pop().connection.close()
+                self._places += 1
+
+    def _take(self) -> Link | None:
+        """A connection; None if there is only the place for one. An open one comes first, so that a server
+        which takes no more holds up nobody who could have gone on.
+        """
+        with self._changed:
+            free = self._changed.wait_for(
+                lambda: self._open or self._places or self._closed, timeout=PATIENCE_SECONDS_MAX
+            )
+            if self._closed:
+                raise Unavailable("the store is closed", definite=True)
+            if not free:
+                raise Unavailable("others look at the store, for long; try again", definite=True)
+            if self._open:
+                return self._open.pop()
+            self._places -= 1
+            return None
+
+    def _give_back(self, link: Link | None) -> None:
+        with self._changed:
+            if link is None or link.connection.closed:
+                self._places += 1
+            else:
+                self._open.append(link)
+            self._changed.notify_all()
+
+    def _connected(self) -> Link:
+        try:
+            link = Link(connect(self._home.dsn, LOOKING)[0])
+        except Unavailable as gone:
+            self._gone = gone
+            raise
+        self._gone = None
+        return link
 
     def _look(self, link: Link, look: Verb, args: tuple[Any, ...]) -> Any:
         """Run a look; come back once all that it may have seen is on disk."""
@@ -118,14 +166,7 @@ class Readers:
         except psycopg.Error:
             link.connection.close()
 
-    def _until(self) -> int:
-        return self._home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
-
-    def _patient(self, until: int) -> bool:
+    def _patient(self, until: int, in_any_case: bool = False) -> bool:
         """Wait a little; whether there is still time."""
         closing = self._home.closing.wait(_PAUSE_SECONDS)
-        return not closing and self._home.runtime.elapsed_us() < until
-
-    def _offer_none_open(self) -> None:
-        for _ in range(READERS_MAX):
-            self._idle.put(None)
+        return not closing and (in_any_case or self._home.runtime.elapsed_us() < until)

@@ -14,6 +14,7 @@ class Session(Row, frozen=True):
     version: int
     commits: str  # what `synchronous_commit` is
     standby: int
+    encoding: str  # of the database
 
 
 class Reached(Row, frozen=True):

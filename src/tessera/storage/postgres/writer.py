@@ -78,6 +78,13 @@ class Writer(Asking):
             except Exception:  # the verbs are committed: nobody may run them again for this
                 log.exception("somebody could not be told of a commit")
 
+    def connect(self) -> None:
+        """Make the connection, if there is none. Refuses with `unavailable`."""
+        if self.link is None:
+            connection, session = self.home.connect()
+            self.link = Link(connection)
+            self._name, self._number, self._generation = session.name, 0, -1
+
     def close(self) -> None:
         """Let go of the connection."""
         link, self.link = self.link, None
@@ -91,10 +98,7 @@ class Writer(Asking):
 
     def _begin(self, jobs: list[Job]) -> None:
         """Open a transaction, lock the tasks that its verbs name, read the clock: one round trip."""
-        if self.link is None:
-            connection, session = self.home.connect()
-            self.link = Link(connection)
-            self._name, self._number, self._generation = session.name, 0, -1
+        self.connect()
         self.ask(self.prepared("begin"))
         named = Named(jobs)
         locking = []
