@@ -176,6 +176,7 @@ class Crew:
                     self._changed.wait()
                     self._idle -= 1
             if not runner.is_connected and any(other.is_connected for other in self._runners):
+                self._changed.notify()  # one of these may be idle
                 return []
             self._working += 1
             self._turn += 1
