@@ -27,7 +27,7 @@ class Pooler:
     """
 
     def __init__(self, dsn: str, *, by_the_transaction: bool, port: int = 0) -> None:
-        self.is_full = False
+        self.is_full = self._is_over = False
         self.kept_waiting = threading.Event()
         self._dsn = dsn
         self._connections: list[psycopg.Connection[tuple[object, ...]]] = []
@@ -48,6 +48,7 @@ class Pooler:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:  # fmt: skip
+        self._is_over = True
         for end in (self._listening, *self._ends):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -88,9 +89,11 @@ class Pooler:
         return end, b"".join(greeting)
 
     def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError, EOFError):
+        with client, suppress(OSError, EOFError, psycopg.Error):
             _exactly(client, struct.unpack("!I", _exactly(client, 4))[0] - 4)  # who it says it is
             server, greeting = self._shared or self._server()
+            if self._is_over:  # whoever came last is not left waiting
+                return
             client.sendall(greeting)
             while True:
                 asked, kind = b"", b""

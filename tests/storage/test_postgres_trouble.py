@@ -97,7 +97,9 @@ def test_who_gets_no_connection_leaves_the_line(dsn: str, monkeypatch: pytest.Mo
     assert all(one.definite and "silent" not in one.detail for one in refusals)
 
 
-def test_an_outage_is_told_to_clients_without_its_place(dsn: str, tmp_path: Path) -> None:
+def test_an_outage_is_told_to_clients_without_its_place(
+    dsn: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """While the database is away every request is refused in time, definitely, without a word of where the
     database is; the log says that, once; when it is back, so is the node; and SIGTERM ends it at any time.
     """
@@ -107,6 +109,7 @@ def test_an_outage_is_told_to_clients_without_its_place(dsn: str, tmp_path: Path
         key = store.issue_key(scopes=["admin"], effect_classes=["read", "write-internal"]).key
     with Pooler(dsn, by_the_transaction=False) as pooler:
         node = Node("node", pooler.dsn, tmp_path)
+        request.addfinalizer(lambda: node.kill() if node.is_up() else None)
         assert asked(node, key, *ENQUEUE).status == 201
     since = runtime.elapsed_us()
     with ThreadPoolExecutor(24) as threads:

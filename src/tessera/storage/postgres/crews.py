@@ -176,6 +176,7 @@ class Crew:
                     self._changed.wait()
                     self._idle -= 1
             if not runner.is_connected and any(other.is_connected for other in self._runners):
+                self._changed.notify()  # one of these may be idle
                 return []
             self._working += 1
             self._turn += 1
@@ -269,8 +270,9 @@ class Runner:
             except (Lost, Unavailable) as gone:
                 self._gone = gone if isinstance(gone, Unavailable) else None
                 job.outcome = self._gone or refusal_of(gone)
-                losses += isinstance(gone, Lost)  # one is no reason to give up, however long the verb waited
-                late = runtime.elapsed_us() >= job.until and losses != 1
+                losses += isinstance(gone, Lost)
+                first_loss = isinstance(gone, Lost) and losses == 1  # no reason to give up, however late
+                late = runtime.elapsed_us() >= job.until and not first_loss
                 if late or self._home.closing.wait(_PAUSE_SECONDS):
                     log.warning("verb %s: %s", name_of(job), job.outcome)
                     return
