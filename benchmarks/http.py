@@ -77,11 +77,11 @@ class Loaded:
 
 
 def wrk(
-    service: Served, connections: int = CONNECTIONS, seconds: int = SECONDS, **env: str
+    service: Served, connections: int = CONNECTIONS, seconds: int = SECONDS, nice: int = 0, **env: str
 ) -> subprocess.Popen[str]:
     """The load, running."""
     given = {**os.environ, "TESSERA_KEY": service.key, "OUTPUT": plain.OUTPUT, **env}
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+    command = ["nice", "-n", str(nice), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
     command += ["-s", str(SCRIPT), service.url]
     return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True)
 
@@ -103,11 +103,13 @@ def under(service: Served, **env: str) -> Loaded:
 
 
 def beats_beside_claims(service: Served) -> tuple[Loaded, Loaded]:
-    """64 connections that claim, and one that sends heartbeats meanwhile: what both see."""
+    """64 connections that claim, and one that sends heartbeats meanwhile: what both see. The claiming client
+    gives way to the other, or on two cores that one would time how long it waits to run.
+    """
     with tessera.open(service_store(service)) as store:
         lease = store.as_key(service.key).claim("q", "holder")
     assert lease is not None
-    claims = wrk(service, MODE="claims")
+    claims = wrk(service, nice=10, MODE="claims")
     beats = wrk(service, 1, MODE="beat", TASK=lease.task_id, TOKEN=str(lease.fencing_token))
     return seen(claims, 0), seen(beats, 0)
 

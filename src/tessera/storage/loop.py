@@ -14,6 +14,7 @@ runs many: a heartbeat that arrives meanwhile is read, and runs, before the rest
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -44,6 +45,9 @@ from tessera.storage.sqlite import Writer
 BUSY_RETRY_SECONDS = 0.002
 _is_patient = attrgetter("patient")
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
+# A thread that wants the interpreter asks for it after so long. The sync thread, which wants it for microseconds
+# to say that the disk is done, would else wait for longer than for the disk.
+SWITCH_SECONDS = 0.0002
 
 
 class LoopEngine:
@@ -66,6 +70,7 @@ class LoopEngine:
         self._closed = False
         self._refusal = "the store is closed"  # what verbs and looks are told once it is
         self._path = path
+        sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         self._go: SimpleQueue[None] = SimpleQueue()
         self._syncer = threading.Thread(target=self._sync_forever, name="tessera-sync", daemon=True)
         self._syncer.start()
