@@ -90,8 +90,8 @@ def under(folder: Path, sync_ms: float, fixed: int | None) -> Run:
                 (one.task_id, one.fencing_token) for _ in range(HELD // 100) for one in claim("q", "h", 100)
             ]
         idle = asyncio.run(paced(service, held, 4))
-        crowd = wrk(service, CROWD, WARM_SECONDS + SECONDS, MODE="claims")
-        time.sleep(WARM_SECONDS)
+        wrk(service, CROWD, WARM_SECONDS, MODE="claims").communicate()
+        crowd = wrk(service, CROWD, SECONDS, MODE="claims")
         busy = asyncio.run(paced(service, held, SECONDS - 1))
         loaded = seen(crowd, 0)
         back = asyncio.run(_back(service, held[0], p99(idle[0])))

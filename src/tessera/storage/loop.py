@@ -45,8 +45,8 @@ from tessera.storage.sqlite import Writer
 BUSY_RETRY_SECONDS = 0.002
 _is_patient = attrgetter("patient")
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
-# A thread that wants the interpreter asks for it after so long. The sync thread, which wants it for microseconds
-# to say that the disk is done, would else wait for longer than for the disk.
+# A thread that wants the interpreter asks for it after so long. The sync thread, which wants it for
+# microseconds to say that the disk is done, would else wait for longer than for the disk.
 SWITCH_SECONDS = 0.0002
 
 
