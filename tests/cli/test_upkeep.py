@@ -73,7 +73,7 @@ def test_a_bar_on_a_terminal(url, store, enqueue) -> None:
     piped = subprocess.run(command, capture_output=True, check=True)
 
     assert process.returncode == 0
-    assert b"feeds" in shown  # the last check, which the end always shows
+    assert b"topics" in shown  # the last check, which the end always shows
     assert b"The store is sound." in out
     assert piped.stderr == b""
 

@@ -158,3 +158,16 @@ def test_an_empty_store_is_sound() -> None:
     """A store in which nothing has happened yet verifies."""
     with temporary_store() as store:
         assert store.verify().ok
+
+
+def test_an_index_of_words_that_has_been_merged_since_is_sound() -> None:
+    """A connection that has looked at the indexes of words finds them sound however often others have changed
+    them since.
+    """
+    with temporary_store() as store:
+        version = 0
+        for _ in range(12):
+            for _ in range(8):
+                reflex = {"trigger": f"what to do {version}", "steps": [f"step {version}"]}
+                version = store.put_record("tessera.reflexes", "k", reflex, version or None).version
+            assert store.verify().findings == []
