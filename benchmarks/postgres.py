@@ -139,6 +139,8 @@ def side_by_side(dsn: str, rounds: int) -> None:
             for callers in (8, 64):
                 rate = postgres_plain.callers(theirs, SECONDS, callers) / SECONDS
                 rates.setdefault(f"bare loop, {callers} callers", []).append(rate)
+        with database(dsn) as theirs:  # a fresh one, as ours are
+            postgres_plain.fill(theirs, 4 * TASKS)
             rate = postgres_plain.batched(theirs, SECONDS) / SECONDS
             rates.setdefault("bare, batches of 100", []).append(rate)
         for name, rate in postgres_peers.measure(dsn, SECONDS).items():
