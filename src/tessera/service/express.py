@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tessera import models
 from tessera.errors import TesseraError
 from tessera.models import Claim, ClaimBatch, Empty
 from tessera.rules.grants import Caller
@@ -27,7 +26,7 @@ from tessera.service.metrics import GONE, Metrics
 from tessera.service.replies import Replies
 from tessera.service.request import Request
 from tessera.service.requests import Headers, ask_of_body, refuse_own_key, refuse_unread
-from tessera.service.routes import Routes, Target
+from tessera.service.routes import BATCHES, Routes, Target
 from tessera.service.waits import Waits
 from tessera.storage.port import EngineOnLoop
 
@@ -86,7 +85,7 @@ def _is_one_transaction(target: Target) -> bool:
         or row.takes_steps
         or row.body == "bytes"
         or row.needs == "nothing"
-        or issubclass(row.ask, models.TaskBatch | models.SubmitBatch | models.PutRecords)
+        or issubclass(row.ask, BATCHES)
     )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
 from tessera.errors import InvalidRequest
+from tessera.models import PutRecords, SubmitBatch, TaskBatch
 from tessera.surface import Row
 from tessera.verbs.keys import Guarded
 
 _HEAD = {"GET": "HEAD"}
+BATCHES: Final = (TaskBatch, SubmitBatch, PutRecords)  # asks so large that few run at once
 
 
 class Target(Struct, frozen=True):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from tessera import models
 from tessera.acts.act import carry_out_on_loop
@@ -48,13 +48,11 @@ from tessera.service.requests import (
     refuse_key_in_query,
     refuse_own_key,
 )
-from tessera.service.routes import Routes, Target
+from tessera.service.routes import BATCHES, Routes, Target
 from tessera.service.waits import Waits
 from tessera.settings import Settings
 from tessera.storage.port import EngineOnLoop, News
 from tessera.surface import SURFACE
-
-BATCHES: Final = (models.TaskBatch, models.SubmitBatch, models.PutRecords)
 
 
 class Service:

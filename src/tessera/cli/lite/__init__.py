@@ -4,53 +4,42 @@ it runs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 import click
 
-# command -> (module of this package that holds it under the same name, what it does)
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "workspace": ("defining", "Define, list and show workspaces."),
-    "role": ("defining", "Define the roles of a workspace."),
-    "queue": ("defining", "Give a queue to a workspace."),
-    "agent": ("defining", "Define the agents of a workspace."),
-    "task": ("defining", "Put a task on a workspace's queue."),
-    "claim-next": ("claiming", "Contend for the next task of a workspace's queue."),
-    "claim": ("claiming", "Contend for one task of a workspace."),
-    "claims": ("claiming", "List claims, what became of them and where the log has them."),
-    "verify": ("proving", "Follow the topics from their first rows, and compare every claim."),
-    "export": ("proving", "Print the rows of a role's topic."),
-    "verifier": ("proving", "Print a program that checks exported rows."),
-    "secret": ("proving", "Print the secret that a workspace's ids are hidden under."),
-    "topic": ("proving", "Make a topic on a Hedera network."),
-    "recover": ("claiming", "Finish the claims that somebody left between two steps."),
+from tessera.cli.table import Headings, Table
+
+COMMANDS: Final[Headings] = {
+    "Commands": {
+        "workspace": ("lite.defining", "Define, list and show workspaces."),
+        "role": ("lite.defining", "Define the roles of a workspace."),
+        "queue": ("lite.defining", "Give a queue to a workspace."),
+        "agent": ("lite.defining", "Define the agents of a workspace."),
+        "task": ("lite.defining", "Put a task on a workspace's queue."),
+        "claim-next": ("lite.claiming", "Contend for the next task of a workspace's queue."),
+        "claim": ("lite.claiming", "Contend for one task by its id, which another may win."),
+        "claims": ("lite.claiming", "List a page of claims, oldest first."),
+        "verify": (
+            "lite.proving",
+            "Follow the topics of lite claims from their first rows, and compare every claim.",
+        ),
+        "export": ("lite.proving", "Print the rows of a role's topic."),
+        "verifier": (
+            "lite.proving",
+            "Print a program of one file that checks exported rows, needing nothing of Tessera.",
+        ),
+        "secret": ("lite.proving", "Print the secret that a workspace's ids are hidden under."),
+        "topic": (
+            "lite.proving",
+            "Make a topic on the Hedera network that the settings name, for a role to use.",
+        ),
+        "recover": ("lite.claiming", "Finish the claims that somebody left between two steps."),
+    },
 }
 
 
-class LiteCommands(click.Group):
-    """The table as a click group that loads what is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the table's order."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command itself, out of its module."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"tessera.cli.lite.{COMMANDS[cmd_name][0]}")
-        command: Any = getattr(module, cmd_name.replace("-", "_"))
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without loading anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-
-@click.group(cls=LiteCommands)
+@click.group(cls=Table, headings=COMMANDS)
 def lite() -> None:
     """Give work to a workspace's agents, and prove who won it.
 
