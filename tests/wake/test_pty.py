@@ -199,6 +199,25 @@ def test_end_of_the_command(daemon: Daemon) -> None:
     assert "cannot run" in daemon.run("run", "--repo", "api", "--", "./no-such", code=127).stdout
 
 
+def test_a_terminal_under_nohup_ends_with_its_command(daemon: Daemon) -> None:
+    """`nohup` keeps a hang-up from the terminal, and SIGTERM still ends it, with the command, which starts
+    with the signals that any program of a terminal starts with.
+    """
+    words = ("run", "--repo", "api", "--", "sh", "-c", "grep SigIgn /proc/$$/status; read line")
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(["nohup", *daemon.command(*words)], env=daemon.env, **streams)
+    try:
+        assert process.stdout.readline().split() == [b"SigIgn:", b"0" * 16]
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
+        process.terminate()
+        assert process.wait(20) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_wake_is_never_typed_twice() -> None:
     """A wake whose text stands in the composer gets an Enter alone once it is seen, and no other one is typed
     beside it.

@@ -139,6 +139,7 @@ def run(
     pid, master = pty.fork()
     if pid == 0:
         try:
+            _ignore_no_signal()
             if line.endpoint_id is not None:
                 os.environ[ENDPOINT_VARIABLE] = line.endpoint_id
             os.execvp(command[0], list(command))  # noqa: S606 - the user's own command
@@ -228,6 +229,15 @@ class Wrapper:
             self._out = self._out[os.write(self._master, self._out[:1_024]) :]
 
 
+def _ignore_no_signal() -> None:
+    """The command starts with the signals of a new terminal: `nohup` or a shell's `&` were said to us, we end
+    it by a hang-up, and its user by Ctrl-C.
+    """
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _line_mode(master: int) -> bool:
     """Whether a terminal edits and echoes lines by itself, as it does for programs that ask simple
     questions.
@@ -254,7 +264,9 @@ def _raw_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals(pid: int, master: int) -> Iterator[None]:
-    """The command's window is as large as ours, and what would end us ends it."""
+    """The command's window is as large as ours, and what would end us ends it. Under `nohup` a hang-up is
+    nothing to us.
+    """
 
     def resize(*_: object) -> None:
         if os.isatty(0):
@@ -266,9 +278,9 @@ def _signals(pid: int, master: int) -> Iterator[None]:
             os.kill(pid, signal.SIGHUP)
 
     resize()
-    handlers: dict[signal.Signals, Callable[..., None]] = {
-        signal.SIGWINCH: resize, signal.SIGTERM: end, signal.SIGHUP: end,
-    }  # fmt: skip
+    handlers: dict[signal.Signals, Callable[..., None]] = {signal.SIGWINCH: resize, signal.SIGTERM: end}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = end
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
