@@ -104,8 +104,11 @@ def under(service: Served, **env: str) -> Loaded:
 
 def beats_beside_claims(service: Served) -> tuple[Loaded, Loaded]:
     """64 connections that claim, and one that sends heartbeats meanwhile: what both see. The claiming client
-    gives way to the other, or on two cores that one would time how long it waits to run.
+    gives way to the other, or on two cores that one would time how long it waits to run. Some are claimed
+    before: the first sync of a file writes what it was filled with, and wrk counts a stall as many times as
+    the connection would have asked in it.
     """
+    wrk(service, seconds=1, MODE="claims").wait()
     with tessera.open(service_store(service)) as store:
         lease = store.as_key(service.key).claim("q", "holder")
     assert lease is not None

@@ -50,6 +50,7 @@ class Row(Struct, frozen=True):
     header: str | None = None  # a field of the ask that travels as this header
     needs_header: bool = False  # the verb refuses to go without it
     waits: bool = False  # an empty answer may be waited out
+    presses: bool = False  # time runs against it: it goes before others
     body: str = "json"  # "bytes": fields travel in path, query and header, the body is what is put
     answer_body: str = "json"  # "bytes": the answer's pieces, told of by its headers
     takes_steps: bool = False  # an act, though its body is JSON: several transactions, and a log between them
@@ -74,7 +75,7 @@ class Row(Struct, frozen=True):
 
     def run(self) -> Guarded:
         """The verb behind the check of its caller's key."""
-        return Guarded(self.verb, self.many, patient=self.waits)
+        return Guarded(self.verb, self.many, patient=self.waits, presses=self.presses)
 
 
 _IDEMPOTENCY = "idempotency_key"
@@ -113,7 +114,10 @@ _ROWS: tuple[Row, ...] = (
         "key for the queue, kind and effect class", "claim --limit", header=_IDEMPOTENCY, waits=True,
         many=claims,
     ),
-    Row(heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", tool="core"),
+    Row(
+        heartbeat, models.Heartbeat, models.Lease, "/v1/tasks/heartbeat", _HOLDER, "heartbeat", presses=True,
+        tool="core",
+    ),
     Row(
         submit, models.Submit, models.Receipt, "/v1/tasks/submit", _HOLDER, "submit", header=_IDEMPOTENCY,
         needs_header=True, tool="core", many=submits,

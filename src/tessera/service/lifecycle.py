@@ -38,6 +38,9 @@ BACKLOG: Final = 2_048
 LOOPBACK: Final = ("localhost", "127.", "::1")
 LOOPBACK_ADDRESS: Final = "127.0.0.1"
 SWEEP_SECONDS: Final = 1.0
+# The loop takes one new connection of a listener in each of its turns. A crowd that comes at once, as after a
+# restart, would stand at the door for as many turns: so the door is watched as often.
+ACCEPTS_PER_TURN: Final = 16
 
 
 class Tls(Struct, frozen=True):
@@ -129,7 +132,8 @@ class _Serving:
         acts = [self._reap(engine), self._recover(engine), self._sweep(server), self._sample(service)]
         acts += [self._figures(service, listener) for listener in listeners[1:]]
         beside = [loop.create_task(act) for act in acts]
-        serving = loop.create_task(server.serve(sockets=listeners[:1]))
+        doors = [listeners[0], *(listeners[0].dup() for _ in range(ACCEPTS_PER_TURN - 1))]
+        serving = loop.create_task(server.serve(sockets=doors))
         try:
             await self._until_started(server, serving)
             self._started(self._url(listeners[0]))

@@ -2,8 +2,9 @@
 so that no verb waits for it; without one, whoever commits.
 
 A passive checkpoint copies what no reader needs any more and holds up nobody. The log's file is only used
-from its start again once all of it is copied and no reader looks at it; when it has grown large, the thread
-asks for that, and writers stand in line for the moment it takes.
+from its start again once all of it is copied and no reader looks at it; when it has grown long, the thread
+asks for that, and writers stand in line for the few milliseconds it takes. Cut short is the file only when
+readers have let it grow far beyond: that takes ten times as long, and room that it has is room to write over.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from tessera.limits import (
     CHECKPOINT_COMMITS,
     CHECKPOINT_PAGES,
     CHECKPOINT_SECONDS,
+    RESTART_PAGES,
     WAL_BYTES_LARGE,
 )
 from tessera.storage.connection import connect
 
 log = logging.getLogger("tessera.storage")
-_TRUNCATE_WAIT_MS = 100  # for readers to finish; then it is tried again next time
+# So long are readers waited for, and writers with them; then it is tried again next time.
+_RESTART_WAIT_MS = 10
+_TRUNCATE_WAIT_MS = 100
 
 
 class AfterCommits:
@@ -54,7 +58,7 @@ class Checkpointer:
     def __init__(self, path: str) -> None:
         self._wal = f"{path}-wal"
         self._connection = connect(path)
-        self._connection.set_busy_timeout(_TRUNCATE_WAIT_MS)
+        self._restarted = 0  # how long the log was when it was last to start again, in pages
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tessera-checkpoint", daemon=True)
         self._thread.start()
@@ -75,7 +79,12 @@ class Checkpointer:
                 log.exception("the write-ahead log could not be checkpointed")
 
     def _checkpoint(self, size: int) -> None:
-        if size >= CHECKPOINT_BYTES:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if size < CHECKPOINT_BYTES:
+            return
+        pages, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         if size >= WAL_BYTES_LARGE:
+            self._connection.set_busy_timeout(_TRUNCATE_WAIT_MS)
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        elif pages >= RESTART_PAGES and pages != self._restarted:
+            self._connection.set_busy_timeout(_RESTART_WAIT_MS)
+            self._restarted, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)

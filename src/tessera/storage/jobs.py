@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from tessera.storage.port import Verb
 
+_is_patient = attrgetter("patient")
 AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
 
 
@@ -14,7 +16,8 @@ class Job:
     """A verb on its way: what to run, then what came out."""
 
     __slots__ = (
-        "answer", "args", "number", "outcome", "patient", "provisional", "settled", "since", "until", "verb",
+        "answer", "args", "number", "outcome", "patient", "presses", "provisional", "settled", "since",
+        "until", "verb",
     )  # fmt: skip
 
     def __init__(
@@ -26,10 +29,18 @@ class Job:
         self.outcome: Any = None
         self.provisional = getattr(verb, "provisional", False)
         self.patient = getattr(verb, "patient", False)  # others go first
+        self.presses = getattr(verb, "presses", False)  # it goes before others
         self.number = 0  # the commit that must be on disk before the answer is given
         self.settled = 0
         self.since: int | None = None  # when it first found the store locked by another process
         self.until: int | None = None  # when it stops waiting for a database that does not answer
+
+
+def answer(jobs: list[Job]) -> None:
+    """Tell those who wait what came out, the patient last."""
+    for job in sorted(jobs, key=_is_patient):
+        assert job.answer is not None
+        job.answer(job.outcome)
 
 
 def grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:

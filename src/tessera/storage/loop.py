@@ -8,7 +8,8 @@ is alone is synced on the spot, which is quicker than waking a thread. While ano
 lock, verbs stand in line and the loop goes on.
 
 Patient verbs, which are claims, run after the others of their turn and are answered after them, and no turn
-runs many: a heartbeat that arrives meanwhile is read, and runs, before the rest of them.
+runs many: what arrives meanwhile is read before the rest. A verb that presses, as a heartbeat does, runs as
+it arrives and is synced on the spot; one of them between two turns, so that many still share a commit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
 
@@ -37,13 +37,13 @@ from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
 from tessera.storage.forks import USED_BY_PARENT, bar, watch
-from tessera.storage.jobs import AGAIN, Job
+from tessera.storage.jobs import AGAIN, Job, answer
 from tessera.storage.port import News, Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import Writer
 
 BUSY_RETRY_SECONDS = 0.002
-_is_patient = attrgetter("patient")
+SPOT_SYNC_US_MAX = 1_000  # on a slower disk a verb that presses waits for the next sync like the others
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
 # A thread that wants the interpreter asks for it after so long. The sync thread, which wants it for
 # microseconds to say that the disk is done, would else wait for longer than for the disk.
@@ -67,6 +67,7 @@ class LoopEngine:
         self._syncing: list[Job] | None = None  # to be answered after the sync under way,
         self._is_synced = False  # which has ended: so says its thread
         self._turn_planned = False
+        self._pressed = False  # a verb has run on the spot since the last turn
         self._closed = False
         self._refusal = "the store is closed"  # what verbs and looks are told once it is
         self._path = path
@@ -88,7 +89,10 @@ class LoopEngine:
             then(Unavailable(self._refusal, definite=True))
             return
         job = Job(verb, args, then)
-        self._line_of(job).append(job)
+        if job.presses and not self._pressed and self.meter.sync_us <= SPOT_SYNC_US_MAX:
+            self._run_on_the_spot(job)
+        else:
+            self._line_of(job).append(job)
         self._plan_turn()
 
     def read(self, look: Verb, *args: Any) -> asyncio.Future[Any]:
@@ -128,13 +132,12 @@ class LoopEngine:
         self._checkpointer.close()
         self._readers.close()
         self._writer.close()
-        _answer(answered + left)
+        answer(answered + left)
 
     def stand_still(self) -> None:
         """Before a fork nothing can be done: the loop and its threads go on."""
 
-    def go_on(self) -> None:
-        """Nor after it, in the parent."""
+    go_on = stand_still  # nor after it, in the parent
 
     def forked(self) -> None:
         """In a child, which has none of the threads: nothing of the parent's is used or closed."""
@@ -152,7 +155,7 @@ class LoopEngine:
 
     def _turn(self) -> None:
         """Run what has arrived; commit it, unless a sync is under way: then more may join it."""
-        self._turn_planned = False
+        self._turn_planned = self._pressed = False
         if self._closed:
             return
         self._answer_synced()
@@ -160,7 +163,8 @@ class LoopEngine:
         if self._syncing is None and due >= SPLIT_VERBS_MIN:
             self._run_line(due // 2)
             self._flush()
-            due -= due // 2
+            self._plan_turn()
+            return
         self._run_line(due)
         if self._syncing is None:
             self._flush()
@@ -169,6 +173,16 @@ class LoopEngine:
         self._answer_synced()
         if left := self._line or self._patient:
             self._plan_turn(BUSY_RETRY_SECONDS if left[0].since is not None else 0)
+
+    def _run_on_the_spot(self, job: Job) -> None:
+        """Run a verb where it arrives, and sync it with whatever was committed before it."""
+        self._pressed = True
+        self._line.appendleft(job)
+        self._run_line(1)
+        self._commit()
+        jobs, self._unsynced = self._unsynced, []
+        self._writer.wal.cover(max((job.number for job in jobs), default=0))
+        answer(jobs)
 
     def _line_of(self, job: Job) -> deque[Job]:
         return self._patient if job.patient else self._line
@@ -231,12 +245,12 @@ class LoopEngine:
         synced = self._writer.wal.synced
         if len(jobs) == 1 and not jobs[0].provisional:  # that one may have written much
             self._writer.wal.cover(jobs[0].number)
-            _answer(jobs)
+            answer(jobs)
         elif any(job.number > synced for job in jobs):
             self._syncing = jobs
             self._go.put(None)
         else:
-            _answer(jobs)
+            answer(jobs)
 
     def _sync_forever(self) -> None:
         while True:
@@ -257,7 +271,7 @@ class LoopEngine:
         jobs, self._syncing = self._syncing, None
         if self._batch or self._unsynced:
             self._flush()  # the next batch goes to disk before time is spent on answers
-        _answer(jobs or [])
+        answer(jobs or [])
 
     def _stand_in_line(self, jobs: list[Job], busy: Busy) -> None:
         """Another process writes: try again soon, without holding up the loop; but not for ever."""
@@ -269,17 +283,11 @@ class LoopEngine:
                 again.append(job)
             else:
                 job.outcome = busy
-                self._loop.call_soon(_answer, [job])
+                self._loop.call_soon(answer, [job])
         for job in reversed(again):
             self._line_of(job).appendleft(job)
         if again:
             self._plan_turn(BUSY_RETRY_SECONDS)
-
-
-def _answer(jobs: list[Job]) -> None:
-    for job in sorted(jobs, key=_is_patient):
-        assert job.answer is not None
-        job.answer(job.outcome)
 
 
 def _resolve(future: asyncio.Future[Any], outcome: Any) -> None:

@@ -113,16 +113,18 @@ class Guarded:
     """A verb behind a check, in its own transaction, that its caller's key still counts at this instant. If
     the verb has a form for many callers, an engine may run several of its calls as one. If it is provisional,
     nobody relies on what it wrote until a later verb has: an engine need not wait for the disk. If it is
-    patient, others go first.
+    patient, others go first; if it presses, it goes before them.
     """
 
     def __init__(
-        self, verb: Verb, many: Verb | None, *, provisional: bool = False, patient: bool = False
-    ) -> None:
+        self, verb: Verb, many: Verb | None, *, provisional: bool = False, patient: bool = False,
+        presses: bool = False,
+    ) -> None:  # fmt: skip
         self.verb = verb
         self._many = many
         self.provisional = provisional
         self.patient = patient
+        self.presses = presses
         self.__name__ = verb.__name__
 
     def __call__(self, tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
