@@ -182,12 +182,12 @@ _ROWS: tuple[Row, ...] = (
         records.record_history, models.RecordVersions, models.History, f"{_RECORD}/history", _STORE,
         "records history", "GET", tool="wide",
     ),
-    Row(records.stores, Nothing, models.Stores, "/v1/stores", _STORE, "records stores", "GET"),
+    Row(records.stores, models.ListNames, models.Stores, "/v1/stores", _STORE, "records stores", "GET"),
     Row(
         records.list_records, models.ListRecords, models.Records, "/v1/stores/{store}/records", _STORE,
         "records list", "GET", tool="wide",
     ),
-    Row(feeds.feeds, Nothing, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET", tool="wide"),
+    Row(feeds.feeds, models.ListNames, models.Feeds, "/v1/feeds", _STORE, "feeds list", "GET", tool="wide"),
     Row(
         feeds.publish_feed, models.PublishFeed, models.Published, "/v1/feeds/{feed}", _STORE, "feeds publish",
         status=201, tool="wide",
@@ -211,7 +211,7 @@ _ROWS: tuple[Row, ...] = (
         objects.define_bucket, models.BucketConfig, models.BucketInfo, "/v1/buckets/define", _STORE,
         "buckets define",
     ),
-    Row(objects.buckets, Nothing, models.Buckets, "/v1/buckets", _STORE, "buckets list", "GET"),
+    Row(objects.buckets, models.ListNames, models.Buckets, "/v1/buckets", _STORE, "buckets list", "GET"),
     Row(
         put_object, models.PutObject, models.ObjectMeta, _OBJECT, _STORE, "objects put", status=201,
         header="content_type", body="bytes",

@@ -63,5 +63,8 @@ def test_a_store_that_cannot_be_opened_is_refused(cli, tmp_path) -> None:
 def test_store_option_wins_over_the_environment(cli, tmp_path) -> None:
     """`--store` names another store than TESSERA_STORE."""
     cli("records", "put", "s", "k", "1", "--store", str(tmp_path / "other.db"))
-    assert cli.json("records", "stores", "--store", str(tmp_path / "other.db")) == {"stores": ["s"]}
-    assert cli.json("records", "stores") == {"stores": []}
+    assert cli.json("records", "stores", "--store", str(tmp_path / "other.db")) == {
+        "stores": ["s"],
+        "next": None,
+    }
+    assert cli.json("records", "stores") == {"stores": [], "next": None}

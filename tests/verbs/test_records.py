@@ -133,6 +133,33 @@ def test_stores_are_listed(bench: Bench) -> None:
         for key in ("k", "l"):
             bench.store.put_record(name, key, 1)
     assert bench.store.stores() == ["a", "a-b", "a.b", "z"]
+
+
+def test_names_come_in_pages(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores, feeds and buckets are listed a page at a time, in byte order; the library puts the pages
+    together.
+    """
+    names = sorted(f"name{number}" for number in range(7))
+    at_the_start = [one.name for one in bench.store.buckets()]
+    for name in reversed(names):
+        bench.store.put_record(name, "k", 1)
+        bench.store.publish_feed(name, 1)
+        bench.store.define_bucket(name)
+    whole = {"stores": names, "feeds": names, "buckets": sorted([*at_the_start, *names])}
+    for verb, expected in whole.items():
+        found: list[str] = []
+        after = None
+        for first in range(0, len(expected), 3):
+            page = bench.store._call(verb, limit=3, after=after)
+            found += [getattr(one, "feed", None) or getattr(one, "name", one) for one in getattr(page, verb)]
+            assert found == expected[: first + 3]
+            assert page.next == (found[-1] if len(found) < len(expected) else None)
+            after = page.next
+
+    monkeypatch.setattr("tessera.limits.PAGE_MAX", 3)
+    assert bench.store.stores() == names
+    assert [one.feed for one in bench.store.feeds()] == names
+    assert [one.name for one in bench.store.buckets()] == whole["buckets"]
     assert bench.store.list_records("absent").records == []
 
 

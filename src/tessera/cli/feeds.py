@@ -38,7 +38,7 @@ def list_feeds(store: Tessera, say: Any) -> None:
     """
     from tessera import models
 
-    say(models.Feeds(store.feeds()))
+    say(models.Feeds(store.feeds(), next=None))
 
 
 @feeds.command()

@@ -54,7 +54,7 @@ def list_buckets(store: Tessera, say: Any) -> None:
     """
     from tessera import models
 
-    say(models.Buckets(store.buckets()))
+    say(models.Buckets(store.buckets(), next=None))
 
 
 @click.group()

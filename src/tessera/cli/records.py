@@ -126,4 +126,4 @@ def stores(store: Tessera, say: Any) -> None:
     """
     from tessera import models
 
-    say(models.Stores(store.stores()))
+    say(models.Stores(store.stores(), next=None))

@@ -24,7 +24,7 @@ def content(answer: models.Content) -> RenderableType:
 
 def bucket(answer: models.BucketInfo) -> RenderableType:
     """A table of one."""
-    return buckets(models.Buckets([answer]))
+    return buckets(models.Buckets([answer], next=None))
 
 
 def buckets(answer: models.Buckets) -> RenderableType:

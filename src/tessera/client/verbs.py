@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from tessera import models
+from tessera import limits, models
 from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
 from tessera.library.blobs import _joined, _range
@@ -287,6 +287,15 @@ class AsyncVerbs:
     async def _call(self, verb: str, **fields: Any) -> Any:
         return with_values(await self._door.call(verb, strict_json(fields)))
 
+    async def _whole(self, verb: str) -> list[Any]:
+        """A list from all its pages; the answer's field has the verb's name."""
+        page = await self._call(verb, limit=limits.PAGE_MAX)
+        whole = getattr(page, verb)
+        while page.next is not None:
+            page = await self._call(verb, limit=limits.PAGE_MAX, after=page.next)
+            whole += getattr(page, verb)
+        return whole
+
     async def put_record(
         self, store: str, key: str, value: Any, expected_version: int | None = None
     ) -> models.RecordVersion:
@@ -316,8 +325,7 @@ class AsyncVerbs:
 
     async def stores(self) -> list[str]:
         """The names of the stores that hold a record, sorted."""
-        stores: models.Stores = await self._call("stores")
-        return stores.stores
+        return await self._whole("stores")
 
     async def list_records(
         self, store: str, prefix: str = "", limit: int = 100, *, after: str | None = None
@@ -327,8 +335,7 @@ class AsyncVerbs:
 
     async def feeds(self) -> list[models.FeedHead]:
         """Every feed, by name, with the cursor of its last item."""
-        feeds: models.Feeds = await self._call("feeds")
-        return feeds.feeds
+        return await self._whole("feeds")
 
     async def publish_feed(self, feed: str, payload: Any) -> models.Published:
         """Append a JSON value to a feed and return its cursor; the first one makes the feed."""
@@ -371,8 +378,7 @@ class AsyncVerbs:
 
     async def buckets(self) -> list[models.BucketInfo]:
         """Every bucket, by name."""
-        buckets: models.Buckets = await self._ask("buckets")
-        return buckets.buckets
+        return await self._whole("buckets")
 
     async def put_object(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from tessera import models
@@ -15,6 +16,7 @@ class BlobVerbs:
     """What `Tessera` can do with bytes."""
 
     _door: Any
+    _whole: Callable[[str], list[Any]]
 
     # Blobs
 
@@ -47,8 +49,7 @@ class BlobVerbs:
 
     def buckets(self) -> list[models.BucketInfo]:
         """Every bucket, by name."""
-        buckets: models.Buckets = self._ask("buckets")
-        return buckets.buckets
+        return self._whole("buckets")
 
     def put_object(
         self, bucket: str, key: str, data: bytes | BinaryIO, expected_version: int | None = None, *,

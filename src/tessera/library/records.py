@@ -12,6 +12,7 @@ class RecordVerbs:
     """What `Tessera` can do with documents that are kept and documents that are followed."""
 
     _call: Callable[..., Any]
+    _whole: Callable[[str], list[Any]]
 
     # Records
 
@@ -40,8 +41,7 @@ class RecordVerbs:
 
     def stores(self) -> list[str]:
         """The names of the stores that hold a record, sorted."""
-        stores: models.Stores = self._call("stores")
-        return stores.stores
+        return self._whole("stores")
 
     def list_records(
         self, store: str, prefix: str = "", limit: int = 100, *, after: str | None = None
@@ -53,8 +53,7 @@ class RecordVerbs:
 
     def feeds(self) -> list[models.FeedHead]:
         """Every feed, by name, with the cursor of its last item."""
-        feeds: models.Feeds = self._call("feeds")
-        return feeds.feeds
+        return self._whole("feeds")
 
     def publish_feed(self, feed: str, payload: Any) -> models.Published:
         """Append a JSON value to a feed and return its cursor; the first one makes the feed."""

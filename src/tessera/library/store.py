@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Protocol
 
 from msgspec.structs import asdict
 
-from tessera import models
+from tessera import limits, models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library.blobs import BlobVerbs
@@ -268,6 +268,15 @@ class Tessera(RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
 
     def _call(self, verb: str, **fields: Any) -> Any:
         return with_values(self._door.call(verb, strict_json(fields)))
+
+    def _whole(self, verb: str) -> list[Any]:
+        """A list from all its pages; the answer's field has the verb's name."""
+        page = self._call(verb, limit=limits.PAGE_MAX)
+        whole = getattr(page, verb)
+        while page.next is not None:
+            page = self._call(verb, limit=limits.PAGE_MAX, after=page.next)
+            whole += getattr(page, verb)
+        return whole
 
 
 def _listed(items: Iterable[Any] | None) -> Any:

@@ -8,7 +8,17 @@ canonical text goes from the store to the wire without being parsed.
 
 from msgspec import Raw
 
-from tessera.models.base import NULL, Answer, AnyModel, EffectClass, Model, Nothing, convert, decode
+from tessera.models.base import (
+    NULL,
+    Answer,
+    AnyModel,
+    EffectClass,
+    ListNames,
+    Model,
+    Nothing,
+    convert,
+    decode,
+)
 from tessera.models.blobs import (
     OCTETS,
     Blob,
@@ -169,7 +179,8 @@ __all__ = [
     "FeedHead", "FeedItem", "FeedPage", "Feeds", "FileFigures", "Finding", "GetBlob", "GetObject",
     "Health", "Heartbeat", "History", "InitialTransaction", "Input", "IssueKeyBody", "IssuedKey", "Job",
     "Jobs", "KeyGrant", "KeyRef", "Keys", "KnownJob", "LateQueue", "Lease", "Leases", "ListClaims",
-    "ListEvents", "ListJobs", "ListObjects", "ListRecords", "ListTasks", "LiteTaskSpec", "MadeTopic",
+    "ListEvents", "ListJobs", "ListNames", "ListObjects", "ListRecords", "ListTasks", "LiteTaskSpec",
+    "MadeTopic",
     "MatchReflex", "Missed", "Model", "Moved", "NoTasks", "Nothing", "Noun", "NounRef", "NounScent",
     "NounText", "NounVersion", "Nouns", "ObjectMeta", "ObjectRef", "ObjectVersions", "Objects", "Outcome",
     "Park", "PollFeed", "Proof", "PublishFeed", "Published", "PutBlob", "PutObject", "PutRecord",

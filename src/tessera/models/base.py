@@ -83,3 +83,10 @@ def _said(detail: str, path: str) -> str:
 
 class Nothing(Model, frozen=True):
     """A request without fields."""
+
+
+class ListNames(Model, frozen=True):
+    """Which names to list, in byte order; `after` is the last name of the page before."""
+
+    limit: Limit = limits.PAGE_DEFAULT
+    after: Prefix | None = None

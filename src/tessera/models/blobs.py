@@ -75,9 +75,10 @@ class BucketInfo(Answer, frozen=True):
 
 
 class Buckets(Answer, frozen=True):
-    """Every bucket, by name."""
+    """A page of the buckets, by name; `next` is the cursor of the page that follows, null at the end."""
 
     buckets: list[BucketInfo]
+    next: str | None
 
 
 class PutObject(Model, frozen=True):

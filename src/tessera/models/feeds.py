@@ -61,6 +61,7 @@ class FeedHead(Answer, frozen=True):
 
 
 class Feeds(Answer, frozen=True):
-    """Every feed, by name."""
+    """A page of the feeds, by name; `next` is the cursor of the page that follows, null at the end."""
 
     feeds: list[FeedHead]
+    next: str | None

@@ -86,6 +86,9 @@ class History(Answer, frozen=True):
 
 
 class Stores(Answer, frozen=True):
-    """The names of the stores that hold a record, sorted."""
+    """A page of the names of the stores that hold a record, sorted; `next` is the cursor of the page that
+    follows, null at the end.
+    """
 
     stores: list[str]
+    next: str | None

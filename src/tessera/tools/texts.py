@@ -61,7 +61,7 @@ DESCRIPTIONS: Final = {
     "read_noun": "Read some of a noun's text, from a byte on. Go on with first = next.",
     "match_reflex": "Before you begin something, ask whether it was done before: steps learned for something "
     "like it, and warnings of tasks like it that were given up. Scores are 0 to 1.",
-    "feeds": "List the feeds and the cursor of each one's last item.",
+    "feeds": "List the feeds and the cursor of each one's last item, Go on with after = next.",
     "poll_feed": "Read a feed's items after a cursor, in order. wait: seconds to wait for the first. Go on "
     "with after = next.",
     "publish_feed": "Append a JSON document to a feed; the first one makes it.",

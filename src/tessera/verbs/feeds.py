@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from tessera.canonical import canonical, json_text
 from tessera.limits import PAGE_BYTES_MAX, PAYLOAD_BYTES_MAX
-from tessera.models import FeedHead, FeedItem, FeedPage, Feeds, Nothing, PollFeed, Published, PublishFeed, Raw
+from tessera.models import (
+    FeedHead,
+    FeedItem,
+    FeedPage,
+    Feeds,
+    ListNames,
+    PollFeed,
+    Published,
+    PublishFeed,
+    Raw,
+)
 from tessera.rows import FeedItemRow, FeedRow
 from tessera.rules import grants, sizes
 from tessera.rules.grants import Caller
@@ -51,15 +61,12 @@ def poll_feed(tx: Transaction, runtime: Runtime, caller: Caller, ask: PollFeed) 
     )
 
 
-def feeds(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Feeds:
-    """Every feed, by name, with the cursor of its last item."""
+def feeds(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Feeds:
+    """A page of the feeds, by name, each with the cursor of its last item."""
     grants.holds_store(caller)
-    return Feeds(
-        feeds=[
-            FeedHead(feed=row.name, head=row.head, updated_at=rfc3339(row.updated_at))
-            for row in tx.all("all_feeds")
-        ]
-    )
+    rows: list[FeedRow] = tx.all("feeds_page", after=ask.after or "", limit=ask.limit + 1)
+    page = [FeedHead(row.name, row.head, rfc3339(row.updated_at)) for row in rows[: ask.limit]]
+    return Feeds(feeds=page, next=page[-1].feed if len(rows) > ask.limit else None)
 
 
 def _shown(row: FeedItemRow) -> FeedItem:

@@ -17,8 +17,8 @@ from tessera.models import (
     Buckets,
     Content,
     GetObject,
+    ListNames,
     ListObjects,
-    Nothing,
     ObjectMeta,
     ObjectRef,
     Objects,
@@ -63,10 +63,14 @@ def define_bucket(tx: Transaction, runtime: Runtime, caller: Caller, ask: Bucket
     return objects.bucket_shown(bucket)
 
 
-def buckets(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Buckets:
-    """Every bucket, by name, with how many objects it has and the bytes of their latest versions."""
+def buckets(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Buckets:
+    """A page of the buckets, by name, with how many objects each has and the bytes of their latest
+    versions.
+    """
     grants.holds_store(caller)
-    return Buckets(buckets=[objects.bucket_shown(row) for row in tx.all("all_buckets")])
+    rows = tx.all("buckets_page", after=ask.after or "", limit=ask.limit + 1)
+    page = [objects.bucket_shown(row) for row in rows[: ask.limit]]
+    return Buckets(buckets=page, next=page[-1].name if len(rows) > ask.limit else None)
 
 
 def expected(tx: Transaction, runtime: Runtime, caller: Caller, ask: PutObject) -> None:

@@ -13,8 +13,8 @@ from tessera.errors import NotFound, TesseraError
 from tessera.limits import DETAIL_CHARS_MAX, PAGE_BYTES_MAX, RECORD_BYTES_MAX
 from tessera.models import (
     History,
+    ListNames,
     ListRecords,
-    Nothing,
     PutRecord,
     PutRecords,
     RecordRef,
@@ -86,10 +86,12 @@ def record_history(tx: Transaction, runtime: Runtime, caller: Caller, ask: Recor
     return History(versions=[records.shown(row) for row in page], next=page[-1].version if more else None)
 
 
-def stores(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Stores:
-    """The stores that hold a record, by name."""
+def stores(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Stores:
+    """A page of the stores that hold a record, by name."""
     grants.holds_store(caller)
-    return Stores(stores=[row.value for row in tx.all("stores")])
+    rows = tx.all("stores_page", after=ask.after or "", limit=ask.limit + 1)
+    page = [row.value for row in rows[: ask.limit]]
+    return Stores(stores=page, next=page[-1] if len(rows) > ask.limit else None)
 
 
 def list_records(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListRecords) -> Records:

@@ -3,10 +3,10 @@
 -- One feed.
 select feed, name, head, updated_at from feeds where name = :name;
 
--- name: all_feeds
+-- name: feeds_page
 -- row: FeedRow
--- Every feed, by name.
-select feed, name, head, updated_at from feeds order by name;
+-- A page of the feeds, by name.
+select feed, name, head, updated_at from feeds where name > :after order by name limit :limit;
 
 -- name: feed_items
 -- row: FeedItemRow

@@ -5,12 +5,12 @@ select bucket, name, description, objects, bytes,
   coalesce(created_at, (select min(applied_at) from migrations)) as created_at
 from buckets where name = :name;
 
--- name: all_buckets
+-- name: buckets_page
 -- row: BucketRow
--- Every bucket, by name.
+-- A page of the buckets, by name.
 select bucket, name, description, objects, bytes,
   coalesce(created_at, (select min(applied_at) from migrations)) as created_at
-from buckets order by name;
+from buckets where name > :after order by name limit :limit;
 
 -- name: add_bucket
 -- A new bucket.

@@ -48,14 +48,14 @@ select octet_length(r.value) as value
 from record_heads h cross join records r on r.store = h.store and r.key = h.key and r.version = h.version
 where h.store = :store and h.key >= :first and h.key < :beyond and h.key > :after order by h.key limit :limit;
 
--- name: stores
+-- name: stores_page
 -- row: Text
--- The stores that hold a record, by name: one seek for each, however many records it holds.
+-- A page of the stores that hold a record, by name: one seek for each, however many records it holds.
 with recursive s (value) as (
-  select min(store) from record_heads
+  select min(store) from record_heads where store > :after
   union all
   select (select min(store) from record_heads where store > s.value) from s where s.value is not null)
-select value from s where value is not null;
+select value from s where value is not null limit :limit;
 
 -- name: insert_record
 -- A new version of a record.
