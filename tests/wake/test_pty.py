@@ -207,7 +207,8 @@ def test_a_terminal_under_nohup_ends_with_its_command(daemon: Daemon) -> None:
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen(["nohup", *daemon.command(*words)], env=daemon.env, **streams)
     try:
-        assert process.stdout.readline().split() == [b"SigIgn:", b"0" * 16]
+        ignored = int(process.stdout.readline().removeprefix(b"SigIgn:"), 16)
+        assert ignored & 0x7FFFFFFF == 0  # those that are no real-time signals
         process.send_signal(signal.SIGHUP)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.2)

@@ -81,7 +81,8 @@ class Engine(Protocol):
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run `verb(tx, runtime, *args)` in a transaction. The future holds its answer or its refusal. A verb
         whose `provisional` is true may be answered before it is on disk: a later one will be, and it with
-        it. Of those that stand in line, one whose `patient` is true goes after the others.
+        it. Of those that stand in line, one whose `patient` is true goes after the others, and one whose
+        `presses` is true may go before them.
         """
 
     def read(self, look: Verb, *args: Any) -> Any:
