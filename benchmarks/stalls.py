@@ -6,9 +6,11 @@ take longer. Nothing is synced here: a sync does not hold the loop.
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,17 @@ def settle(stage: Stage) -> float:
     return stage.ask("claim", queue="short", worker="w")[0]
 
 
+def put(stage: Stage, number: int, size: int) -> float:
+    """So many new records, each with a text of its own to be found."""
+    drawn = random.Random(size)
+    words = [f"{drawn.getrandbits(40):x}" for _ in range(size // 11)]
+    writes = []
+    for _ in range(number):
+        drawn.shuffle(words)
+        writes.append({"store": "s", "key": uuid.uuid4().hex, "value": {"text": " ".join(words)}})
+    return stage.ask("put_records", writes=writes)[0]
+
+
 def resident() -> float:
     """MiB of this process in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / (1 << 20)
@@ -110,6 +123,8 @@ def main() -> None:
         )
         stage.report("a claim that settles 100 lapses first", lambda: settle(stage))
         stage.report("split into 100 children in 100 waves", lambda: split_once(stage))
+        stage.report("a record of 1 MB of text", lambda: put(stage, 1, 1_000_000))
+        stage.report("100 records of 38 KB of text", lambda: put(stage, 100, 38_000))
         roots = [family(stage, 1, f"tree-{n}") for n in range(ROUNDS)]
         stage.report("cancel a tree of 100", lambda: stage.ask("cancel", task_id=roots.pop(), reason="x")[0])
         spent = stage.ask("cancel", task_id=family(stage, 2, "forest"), reason="x")[0]
