@@ -146,10 +146,12 @@ def breaks(tx: Any, runtime: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_the_loop(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pages", [40, 10_000], ids=["the log starts again", "the log is cut short"])
+def test_the_loop(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
     """Callers of the event loop are answered in groups, checkpoints run beside them; the power goes; nothing
     answered is missing.
     """
+    monkeypatch.setattr("tessera.storage.checkpoints.RESTART_PAGES", pages)
     monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_BYTES", 1 << 16)
     monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_SECONDS", 0.01)
     monkeypatch.setattr("tessera.storage.checkpoints.WAL_BYTES_LARGE", 1 << 18)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -60,5 +61,36 @@ def test_the_log_stays_short_under_readers(tmp_path: Path, monkeypatch: pytest.M
             if log.stat().st_size < 2 << 20:
                 break
         assert log.stat().st_size < 2 << 20
+
+    play(tmp_path, real_runtime(), scene)
+
+
+def test_a_long_reader_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While somebody looks at what is old, for as long as it takes, no writer waits for the log to start
+    again: it could not.
+    """
+    monkeypatch.setattr("tessera.storage.checkpoints.LAG_PAGES_MAX", 50)
+    monkeypatch.setattr("tessera.storage.checkpoints.RESTART_PAGES", 100)
+    monkeypatch.setattr("tessera.storage.checkpoints.WAL_BYTES_LARGE", 1 << 20)
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_BYTES", 1 << 16)
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_SECONDS", 0.01)
+    log, stood = tmp_path / "s.db-wal", list[object]()
+    stand = LoopEngine._stand_in_line
+
+    def note(engine: LoopEngine, *args: Any) -> None:
+        stood.append(args)
+        stand(engine, *args)
+
+    async def scene(engine: LoopEngine) -> None:
+        reader = apsw.Connection(str(tmp_path / "s.db"))
+        reader.execute("begin").fetchall()
+        reader.execute("select count(*) from tasks").fetchall()
+        while log.stat().st_size < 1 << 20:
+            await engine.submit(enqueue, OWNER, SPEC)
+        monkeypatch.setattr(LoopEngine, "_stand_in_line", note)
+        for _ in range(400):
+            await engine.submit(enqueue, OWNER, SPEC)
+        assert stood == []
+        reader.close()
 
     play(tmp_path, real_runtime(), scene)

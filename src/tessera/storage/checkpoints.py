@@ -20,6 +20,7 @@ from tessera.limits import (
     CHECKPOINT_COMMITS,
     CHECKPOINT_PAGES,
     CHECKPOINT_SECONDS,
+    LAG_PAGES_MAX,
     RESTART_PAGES,
     WAL_BYTES_LARGE,
 )
@@ -81,7 +82,9 @@ class Checkpointer:
     def _checkpoint(self, size: int) -> None:
         if size < CHECKPOINT_BYTES:
             return
-        pages, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        pages, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if pages - copied > LAG_PAGES_MAX:
+            return  # somebody looks at what is old: writers would wait for that one in vain
         if size >= WAL_BYTES_LARGE:
             self._connection.set_busy_timeout(_TRUNCATE_WAIT_MS)
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
