@@ -49,11 +49,14 @@ class Pooler:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:  # fmt: skip
         self._is_over = True
+        self._close()
+
+    def _close(self) -> None:
         for end in (self._listening, *self._ends):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        for connection in self._connections:
+        for connection in list(self._connections):
             connection.close()
 
     def _accept(self) -> None:
@@ -93,6 +96,7 @@ class Pooler:
             _exactly(client, struct.unpack("!I", _exactly(client, 4))[0] - 4)  # who it says it is
             server, greeting = self._shared or self._server()
             if self._is_over:  # whoever came last is not left waiting
+                self._close()
                 return
             client.sendall(greeting)
             while True:
