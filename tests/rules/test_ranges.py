@@ -81,9 +81,9 @@ def test_long_headers_cost_little() -> None:
     ]
     for text in hostile:
         for header in (f"bytes={text}", f"bytes={text}-", f"bytes=-{text}", f"bytes=1-{text}", text):
-            start = time.perf_counter()
+            start = time.process_time()
             outcome(header, 10)
-            assert time.perf_counter() - start < 0.05
+            assert time.process_time() - start < 0.05
 
 
 NUMBERS = st.integers(0, 40) | st.integers(0, 10**25)

@@ -12,7 +12,7 @@ from service.running import Running
 
 def test_a_thousand_waiting_claims_hold_no_thread(own: Running) -> None:
     """With 1,000 claims waiting the process has no more threads, 200 heartbeats in a row lose no lease of a
-    queue with a lapse of 2 seconds, and none takes half a second.
+    queue with a lapse of 2 seconds, and half of them take less than a tenth of one.
     """
     own.queue("crowd", heartbeat_seconds=1, miss_limit=2)
     task_id = own.enqueue("crowd")
@@ -20,10 +20,10 @@ def test_a_thousand_waiting_claims_hold_no_thread(own: Running) -> None:
     own.get("/v1/queues")
     before = own.threads()
 
-    slowest, answered, threads = asyncio.run(_crowd(own, task_id))
+    middling, answered, threads = asyncio.run(_crowd(own, task_id))
 
     assert threads == before
-    assert slowest < 0.5
+    assert middling < 0.1
     assert answered == 1_000
 
 
@@ -47,15 +47,15 @@ async def _crowd(own: Running, task_id: str) -> tuple[float, int, int]:
     await asyncio.sleep(1.5)
     threads = own.threads()
     reader, writer = await asyncio.open_connection("127.0.0.1", own.port)
-    slowest = 0.0
+    times = []
     for _ in range(200):
         start = time.monotonic()
         writer.write(ask("/v1/tasks/heartbeat", {"task_id": task_id, "fencing_token": 1}))
         assert b" 200 " in await reader.readline()
         head = await reader.readuntil(b"\r\n\r\n")
         await reader.readexactly(int(head.rpartition(b"content-length: ")[2].split()[0]))
-        slowest = max(slowest, time.monotonic() - start)
+        times.append(time.monotonic() - start)
         await asyncio.sleep(0.005)
     writer.close()
     lines = await asyncio.gather(*crowd)
-    return slowest, sum(b" 204 " in line for line in lines), threads
+    return sorted(times)[100], sum(b" 204 " in line for line in lines), threads
