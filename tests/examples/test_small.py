@@ -72,7 +72,7 @@ def shell_work(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedPro
     """Runs the shell worker on a queue of a service; the store's owner is its attribute."""
     path = tmp_path / "store.db"
     with tessera.open(str(path)) as owner, serving(path) as service:
-        owner.define_queue("q", heartbeat_seconds=1, miss_limit=1, max_attempts=1)
+        owner.define_queue("q", heartbeat_seconds=1, miss_limit=2, max_attempts=1)
         key = owner.issue_key(queues=["q"]).key
 
         def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -95,7 +95,7 @@ def test_shell_worker(shell_work: Any) -> None:
     brief = {"words": ["a", "b"], "task_id": "not mine", "fencing_token": 9}
     task_id = shell_work.owner.enqueue(queue="q", kind="k", brief=brief)
 
-    ran = shell_work("sh", "-c", "sleep 1.5; jq -c '{count: (.words | length)}'")
+    ran = shell_work("sh", "-c", "sleep 2.5; jq -c '{count: (.words | length)}'")
 
     [result] = shell_work.owner.results(task_id)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{task_id}: done\n", "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
-from service.running import reply_on, serving
+from service.running import Running, reply_on, serving
 
 from tessera.service.lifecycle import ACCEPTS_PER_TURN
 
@@ -86,3 +87,32 @@ def test_a_crowd_is_let_in_at_once(tmp_path: Path) -> None:
 
     assert len(turns) == len(crowd)
     assert turns[-1] - turns[0] < len(crowd) // 4
+
+
+def test_what_is_no_http_after_a_request_harms_nobody(own: Running) -> None:
+    """A client that goes on with what is no request, while the answer to its last one is due, takes nobody
+    else's answer: neighbours of the same commit have theirs, and what it had claimed is ready again.
+    """
+    own.queue("q")
+    spec = json.dumps({"queue": "q", "kind": "k", "brief": {}}).encode()
+    ask = json.dumps({"queue": "q", "worker": "w"}).encode()
+    head = f"host: h\r\nauthorization: Bearer {own.admin}\r\ncontent-length: "
+    enqueuing = f"POST /v1/tasks HTTP/1.1\r\n{head}{len(spec)}\r\n\r\n".encode() + spec
+    claiming = f"POST /v1/tasks/claim HTTP/1.1\r\n{head}{len(ask)}\r\n\r\n".encode() + ask
+    neighbours = [own.raw() for _ in range(8)]
+    for _ in range(40):
+        rude = [own.raw(request + b"x\r\n\r\n") for request in (enqueuing, claiming)]
+        for neighbour in neighbours:
+            neighbour.sendall(enqueuing)
+        for neighbour in neighbours:
+            assert reply_on(neighbour).status == 201
+        for client in rude:
+            client.close()
+    for neighbour in neighbours:
+        neighbour.close()
+
+    assert "Traceback" not in own.log.read_text()
+    assert own.get("/healthz").status == 200
+    counts = own.get("/v1/counts?recount=true").json
+    assert counts["agree"]
+    assert own.claim("q").status == 200

@@ -10,9 +10,11 @@ import apsw
 import pytest
 from storage.playing import SPEC, play
 
+import tessera
 from tessera.models import AskCounts
 from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
+from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.loop import LoopEngine
 from tessera.verbs import looks
 from tessera.verbs.enqueue import enqueue
@@ -55,7 +57,7 @@ def test_the_log_stays_short_under_readers(tmp_path: Path, monkeypatch: pytest.M
         while log.stat().st_size < 6 << 20:
             await asyncio.gather(*(engine.submit(enqueue, OWNER, SPEC) for _ in range(200)))
         reader.execute("rollback")
-        for _ in range(500):
+        for _ in range(3_000):
             await engine.submit(enqueue, OWNER, SPEC)
             await engine.read(looks.counts, OWNER, AskCounts())
             if log.stat().st_size < 2 << 20:
@@ -63,6 +65,40 @@ def test_the_log_stays_short_under_readers(tmp_path: Path, monkeypatch: pytest.M
         assert log.stat().st_size < 2 << 20
 
     play(tmp_path, real_runtime(), scene)
+
+
+def test_a_reader_of_the_end_is_waited_for_less_and_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who looks at the log's end keeps it from starting again as well: after each try that was in
+    vain more rounds are let go by.
+    """
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_BYTES", 1)
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_SECONDS", 3_600)
+    monkeypatch.setattr("tessera.storage.checkpoints.WAL_BYTES_LARGE", 1)
+    tries, start_again = list[int](), Checkpointer._start_again
+
+    def note(checkpointer: Checkpointer, mode: int, wait_ms: int) -> None:
+        tries.append(mode)
+        start_again(checkpointer, mode, 1)
+
+    monkeypatch.setattr(Checkpointer, "_start_again", note)
+    with tessera.open(str(tmp_path / "s.db")) as store:
+        store.define_queue("q")
+        reader = apsw.Connection(str(tmp_path / "s.db"))
+        reader.execute("begin").fetchall()
+        reader.execute("select count(*) from tasks").fetchall()
+        checkpointer = Checkpointer(str(tmp_path / "s.db"))
+        seen = []
+        for _ in range(70):
+            checkpointer._checkpoint(2)
+            seen.append(len(tries))
+        assert [seen.index(number) for number in range(1, 8)] == [0, 2, 5, 10, 19, 36, 53]
+        reader.close()
+        for _ in range(20):
+            checkpointer._checkpoint(2)
+        assert len(tries) == 7 + 20
+        checkpointer.close()
 
 
 def test_a_long_reader_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

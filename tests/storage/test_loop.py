@@ -12,13 +12,13 @@ import pytest
 from storage.playing import SPEC, commits, play
 
 import tessera
-from tessera.errors import StaleLease, TesseraError, Unavailable
+from tessera.errors import TesseraError, Unavailable
 from tessera.limits import CLAIMS_PER_TURN_MAX
-from tessera.models import AskCounts, Claim, DefineQueue, Heartbeat, Raw, TaskSpec
+from tessera.models import AskCounts, Claim, DefineQueue, Raw, TaskSpec
 from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.storage import wal
-from tessera.storage.loop import SPLIT_VERBS_MIN, SPOT_SYNC_US_MAX, LoopEngine
+from tessera.storage.loop import SPLIT_VERBS_MIN, LoopEngine
 from tessera.surface import SURFACE
 from tessera.testing import World
 from tessera.verbs import looks
@@ -72,59 +72,6 @@ def test_claims_go_last(tmp_path: Path, world: World) -> None:
 
     assert order[0] == "early"
     assert order.index("late") < 1 + 3 * CLAIMS_PER_TURN_MAX
-
-
-def test_a_heartbeat_runs_where_it_arrives(tmp_path: Path, world: World) -> None:
-    """A heartbeat is on disk and answered before its call returns, also in the middle of what others have
-    written and not synced, and those are answered with it; a second one before the next turn stands in line,
-    and so does each on a slow disk.
-    """
-    run = SURFACE["heartbeat"].run()
-
-    async def scene(engine: LoopEngine) -> None:
-        await engine.submit(enqueue, OWNER, SPEC)
-        lease = await engine.submit(claim, OWNER, Claim(queue="q", worker="w"))
-        ask = Heartbeat(lease.task_id, lease.fencing_token)
-        before = commits(world)
-        first, second = (engine.submit(run, OWNER, ask) for _ in range(2))
-        assert (first.done(), second.done()) == (True, False)
-        assert commits(world) == before + 1
-        assert world.reached[-1] == "commit.synced"
-        await second
-
-        others = [engine.submit(enqueue, OWNER, SPEC) for _ in range(SPLIT_VERBS_MIN)]
-        await asyncio.sleep(0)  # the half of them has run
-        assert engine.submit(run, OWNER, ask).done()
-        wrong = engine.submit(run, OWNER, Heartbeat(lease.task_id, 7))
-        with pytest.raises(StaleLease):
-            await wrong
-        await asyncio.gather(*others)
-
-        engine.meter.sync_us = SPOT_SYNC_US_MAX + 1
-        late = engine.submit(run, OWNER, ask)
-        assert not late.done()
-        await late
-
-    play(tmp_path, world.runtime(), scene)
-
-
-def test_others_are_heard_between_the_halves_of_a_turn(tmp_path: Path, world: World) -> None:
-    """When half of a turn has run, the loop has a turn of its own before the other half does."""
-
-    async def scene(engine: LoopEngine) -> None:
-        for _ in range(SPLIT_VERBS_MIN):
-            engine.submit(enqueue, OWNER, SPEC)
-        before = world.reached.count("enqueue.written")
-        asyncio.get_running_loop().call_soon(ran.append, before)
-        asyncio.get_running_loop().call_soon(lambda: ran.append(world.reached.count("enqueue.written")))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        ran.append(world.reached.count("enqueue.written"))
-
-    ran: list[int] = []
-    play(tmp_path, world.runtime(), scene)
-
-    assert [number - ran[0] for number in ran[1:]] == [SPLIT_VERBS_MIN // 2, SPLIT_VERBS_MIN]
 
 
 def test_no_answer_before_the_sync(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

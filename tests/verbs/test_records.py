@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from verbs.bench import Bench
 from verbs.refusals import refused
 
+from tessera import Tessera
 from tessera.models import RecordVersion
 
 VERBS = ("put_record", "get_record", "record_history", "stores", "list_records")
@@ -135,6 +138,16 @@ def test_stores_are_listed(bench: Bench) -> None:
     assert bench.store.stores() == ["a", "a-b", "a.b", "z"]
 
 
+class Wire:
+    """The verbs of a store as they travel, a method for each."""
+
+    def __init__(self, store: Tessera) -> None:
+        self.store = store
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        return partial(self.store._call, verb)
+
+
 def test_names_come_in_pages(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores, feeds and buckets are listed a page at a time, in byte order; the library puts the pages
     together.
@@ -145,12 +158,16 @@ def test_names_come_in_pages(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
         bench.store.put_record(name, "k", 1)
         bench.store.publish_feed(name, 1)
         bench.store.define_bucket(name)
+    wire = Wire(bench.store)
+    refused(bench, "invalid_request", wire.stores, limit=0)
+    refused(bench, "invalid_request", wire.feeds, limit=1_001)
+    refused(bench, "invalid_request", wire.buckets, after="x" * 257)
     whole = {"stores": names, "feeds": names, "buckets": sorted([*at_the_start, *names])}
     for verb, expected in whole.items():
         found: list[str] = []
         after = None
         for first in range(0, len(expected), 3):
-            page = bench.store._call(verb, limit=3, after=after)
+            page = getattr(wire, verb)(limit=3, after=after)
             found += [getattr(one, "feed", None) or getattr(one, "name", one) for one in getattr(page, verb)]
             assert found == expected[: first + 3]
             assert page.next == (found[-1] if len(found) < len(expected) else None)

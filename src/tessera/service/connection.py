@@ -179,6 +179,9 @@ class Connection(HttpToolsProtocol):
         """
         if self._lingering or self.transport.is_closing():
             return
+        if self.cycle is not None and not self.cycle.response_complete:  # what it asked before is not heard
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if not self.transport.can_write_eof():
             self.transport.close()
             return
@@ -193,13 +196,16 @@ class _Words:
     messages: one call for a whole answer costs a third of two messages.
     """
 
-    __slots__ = ("_connection", "_cycle", "is_closing", "write")
+    __slots__ = ("_connection", "_cycle", "write")
 
     def __init__(self, connection: Connection, cycle: RequestResponseCycle) -> None:
         self._connection = connection
         self._cycle = cycle
         self.write = connection.transport.write
-        self.is_closing = connection.transport.is_closing
+
+    def is_closing(self) -> bool:
+        """Whether the client hears no more."""
+        return self._cycle.disconnected or self._connection.transport.is_closing()
 
     def unread(self) -> bool:
         """Whether some of the request has not arrived."""
@@ -232,16 +238,19 @@ class _ExpressWords:
     protocol sees the one under way.
     """
 
-    __slots__ = ("_connection", "disconnected", "is_closing", "keep_alive", "response_complete")
+    __slots__ = ("_connection", "disconnected", "keep_alive", "response_complete")
 
     message_event = asyncio.Event()  # whoever sets it tells nobody
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.is_closing = connection.transport.is_closing
         self.disconnected = False
         self.keep_alive = True
         self.response_complete = False
+
+    def is_closing(self) -> bool:
+        """Whether the client hears no more."""
+        return self.disconnected or self._connection.transport.is_closing()
 
     def unread(self) -> bool:
         """Nothing is."""
@@ -250,7 +259,7 @@ class _ExpressWords:
     def reply(self, status: int, headers: answers.Pairs, body: bytes) -> None:
         """Send a whole answer. Without a client there is nothing to do."""
         self.response_complete = True
-        if self.disconnected or self.is_closing():
+        if self.is_closing():
             return
         text, self.keep_alive = _text(status, headers, body, self.keep_alive)
         self._connection.transport.write(text)

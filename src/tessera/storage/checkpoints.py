@@ -30,6 +30,7 @@ log = logging.getLogger("tessera.storage")
 # So long are readers waited for, and writers with them; then it is tried again next time.
 _RESTART_WAIT_MS = 10
 _TRUNCATE_WAIT_MS = 100
+_RESTS_MAX = 16  # rounds
 
 
 class AfterCommits:
@@ -59,6 +60,8 @@ class Checkpointer:
     def __init__(self, path: str) -> None:
         self._wal = f"{path}-wal"
         self._connection = connect(path)
+        self._rests = 0  # so many rounds are still let go by,
+        self._vain = 0  # of so many after the last try that was in vain
         self._restarted = 0  # how long the log was when it was last to start again, in pages
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tessera-checkpoint", daemon=True)
@@ -83,11 +86,23 @@ class Checkpointer:
         if size < CHECKPOINT_BYTES:
             return
         pages, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        if pages - copied > LAG_PAGES_MAX:
+        if self._rests:
+            self._rests -= 1
+        elif pages - copied > LAG_PAGES_MAX:
             return  # somebody looks at what is old: writers would wait for that one in vain
-        if size >= WAL_BYTES_LARGE:
-            self._connection.set_busy_timeout(_TRUNCATE_WAIT_MS)
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        elif size >= WAL_BYTES_LARGE:
+            self._start_again(apsw.SQLITE_CHECKPOINT_TRUNCATE, _TRUNCATE_WAIT_MS)
         elif pages >= RESTART_PAGES and pages != self._restarted:
-            self._connection.set_busy_timeout(_RESTART_WAIT_MS)
-            self._restarted, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            self._start_again(apsw.SQLITE_CHECKPOINT_RESTART, _RESTART_WAIT_MS)
+
+    def _start_again(self, mode: int, wait_ms: int) -> None:
+        """Let the log start again. Each time that a reader is in the way twice as many rounds are let go by,
+        for writers have waited as well.
+        """
+        self._connection.set_busy_timeout(wait_ms)
+        try:
+            self._restarted, _ = self._connection.wal_checkpoint(mode=mode)
+        except apsw.BusyError:
+            self._rests = self._vain = min(2 * self._vain or 1, _RESTS_MAX)
+        else:
+            self._vain = 0

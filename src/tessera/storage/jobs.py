@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from operator import attrgetter
 from typing import Any
 
 from tessera.storage.port import Verb
 
+log = logging.getLogger("tessera.storage")
 _is_patient = attrgetter("patient")
 AGAIN = object()  # an attempt's answer: what is settled stays, run the verb again in the next turn
 
@@ -37,10 +41,23 @@ class Job:
 
 
 def answer(jobs: list[Job]) -> None:
-    """Tell those who wait what came out, the patient last."""
+    """Tell those who wait what came out, the patient last. One that cannot be told is no harm to the rest."""
     for job in sorted(jobs, key=_is_patient):
         assert job.answer is not None
-        job.answer(job.outcome)
+        try:
+            job.answer(job.outcome)
+        except Exception:
+            log.exception("the outcome of %s could not be told", getattr(job.verb, "__name__", job.verb))
+
+
+def resolve(future: Future[Any] | asyncio.Future[Any], outcome: Any) -> None:
+    """Give a future its outcome, a refusal as what it raises."""
+    if future.done():  # the caller has gone
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 def grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:

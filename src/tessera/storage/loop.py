@@ -37,13 +37,13 @@ from tessera.storage.checkpoints import Checkpointer
 from tessera.storage.commit import run_alone
 from tessera.storage.connection import Busy
 from tessera.storage.forks import USED_BY_PARENT, bar, watch
-from tessera.storage.jobs import AGAIN, Job, answer
+from tessera.storage.jobs import AGAIN, Job, answer, resolve
 from tessera.storage.port import News, Verb
 from tessera.storage.readers import Readers
 from tessera.storage.sqlite import Writer
 
 BUSY_RETRY_SECONDS = 0.002
-SPOT_SYNC_US_MAX = 1_000  # on a slower disk a verb that presses waits for the next sync like the others
+SPOT_SYNC_US_MAX = 1_000  # a slower disk is left to the thread, or the loop would stand still for it
 SPLIT_VERBS_MIN = 16  # of a turn; below it a second sync costs more than it hides
 # A thread that wants the interpreter asks for it after so long. The sync thread, which wants it for
 # microseconds to say that the disk is done, would else wait for longer than for the disk.
@@ -80,7 +80,7 @@ class LoopEngine:
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is on disk."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        self.call(partial(_resolve, future), verb, *args)
+        self.call(partial(resolve, future), verb, *args)
         return future
 
     def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
@@ -89,7 +89,7 @@ class LoopEngine:
             then(Unavailable(self._refusal, definite=True))
             return
         job = Job(verb, args, then)
-        if job.presses and not self._pressed and self.meter.sync_us <= SPOT_SYNC_US_MAX:
+        if job.presses and not self._pressed and self._is_quick:
             self._run_on_the_spot(job)
         else:
             self._line_of(job).append(job)
@@ -174,6 +174,10 @@ class LoopEngine:
         if left := self._line or self._patient:
             self._plan_turn(BUSY_RETRY_SECONDS if left[0].since is not None else 0)
 
+    @property
+    def _is_quick(self) -> bool:
+        return self.meter.sync_us <= SPOT_SYNC_US_MAX
+
     def _run_on_the_spot(self, job: Job) -> None:
         """Run a verb where it arrives, and sync it with whatever was committed before it."""
         self._pressed = True
@@ -188,11 +192,13 @@ class LoopEngine:
         return self._patient if job.patient else self._line
 
     def _run_line(self, number: int) -> None:
-        """Run so many of the verbs that stand in line, but no more than one transaction takes."""
+        """Run so many of the verbs that stand in line, but no more than one transaction takes. However many
+        others there are, a fourth of the places is for those that are patient.
+        """
         number = min(number, BATCH_VERBS_MAX)
-        urgent = min(number, len(self._line))
-        jobs = [self._line.popleft() for _ in range(urgent)]
-        jobs += [self._patient.popleft() for _ in range(min(number - urgent, len(self._patient)))]
+        patient = min(len(self._patient), max(number - len(self._line), number // 4))
+        jobs = [self._line.popleft() for _ in range(min(number - patient, len(self._line)))]
+        jobs += [self._patient.popleft() for _ in range(patient)]
         if not jobs:
             return
         try:
@@ -243,7 +249,7 @@ class LoopEngine:
         self._commit()
         jobs, self._unsynced = self._unsynced, []
         synced = self._writer.wal.synced
-        if len(jobs) == 1 and not jobs[0].provisional:  # that one may have written much
+        if len(jobs) == 1 and not jobs[0].provisional and self._is_quick:  # that one may have written much
             self._writer.wal.cover(jobs[0].number)
             answer(jobs)
         elif any(job.number > synced for job in jobs):
@@ -269,9 +275,11 @@ class LoopEngine:
             return
         self._is_synced = False
         jobs, self._syncing = self._syncing, None
-        if self._batch or self._unsynced:
-            self._flush()  # the next batch goes to disk before time is spent on answers
-        answer(jobs or [])
+        try:
+            if self._batch or self._unsynced:
+                self._flush()  # the next batch goes to disk before time is spent on answers
+        finally:
+            answer(jobs or [])
 
     def _stand_in_line(self, jobs: list[Job], busy: Busy) -> None:
         """Another process writes: try again soon, without holding up the loop; but not for ever."""
@@ -288,12 +296,3 @@ class LoopEngine:
             self._line_of(job).appendleft(job)
         if again:
             self._plan_turn(BUSY_RETRY_SECONDS)
-
-
-def _resolve(future: asyncio.Future[Any], outcome: Any) -> None:
-    if future.done():  # the caller has gone
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)

@@ -9,11 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from tessera.errors import TesseraError, Unavailable
+from tessera.errors import Unavailable
 from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.forks import USED_BY_PARENT, keep, watch
-from tessera.storage.jobs import Job
+from tessera.storage.jobs import Job, answer, resolve
 from tessera.storage.migrate_postgres import migrate
 from tessera.storage.port import Answer, News, Verb
 from tessera.storage.postgres.connection import Dsn
@@ -40,7 +40,7 @@ class PostgresEngine:
 
     def __init__(self, url: str, runtime: Runtime) -> None:
         self._home = _home(url, runtime)
-        self._crews = Crews(self._home, _answer)
+        self._crews = Crews(self._home, answer)
         self._readers = Readers(self._home)
         self._closing = threading.Lock()
         self._refusal: str | None = None  # why no verb runs any more
@@ -50,7 +50,7 @@ class PostgresEngine:
         """Run a verb; the future holds its answer or refusal."""
         self._check()
         future: Future[Any] = Future()
-        self._crews.add(Job(verb, args, partial(_resolve, future)))
+        self._crews.add(Job(verb, args, partial(resolve, future)))
         return future
 
     def read(self, look: Verb, *args: Any) -> Any:
@@ -105,7 +105,7 @@ class PostgresLoopEngine:
     def submit(self, verb: Verb, *args: Any) -> asyncio.Future[Any]:
         """Run a verb; the future holds its answer or refusal once that is committed."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        self.call(partial(_resolve, future), verb, *args)
+        self.call(partial(resolve, future), verb, *args)
         return future
 
     def call(self, then: Callable[[Any], None], verb: Verb, *args: Any) -> None:
@@ -138,7 +138,7 @@ class PostgresLoopEngine:
         self._listener = Listener(self._home, on_loop)
 
     def _answer(self, jobs: list[Job]) -> None:
-        self._loop.call_soon_threadsafe(_answer, jobs)
+        self._loop.call_soon_threadsafe(answer, jobs)
 
     def close(self) -> None:
         """Run and answer what was asked before, then let go of the database."""
@@ -164,18 +164,3 @@ class PostgresLoopEngine:
         if self._refusal is None:
             self._refusal = USED_BY_PARENT
             keep(self._home, self._crews, self._readers, self._listener)
-
-
-def _answer(jobs: list[Job]) -> None:
-    for job in jobs:
-        assert job.answer is not None
-        job.answer(job.outcome)
-
-
-def _resolve(future: Future[Any] | asyncio.Future[Any], outcome: Any) -> None:
-    if future.done():  # the caller has gone
-        return
-    if isinstance(outcome, TesseraError | Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
