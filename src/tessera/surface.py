@@ -133,7 +133,7 @@ _ROWS: tuple[Row, ...] = (
     Row(
         resume, models.Resume, models.TaskView, "/v1/tasks/resume",
         "key for the queue and the effect class (admin for write-repo and public), other than the key that "
-        "parked it", "resume", tool="core",
+        "parked it (an admin key may be that one)", "resume", tool="core",
     ),
     Row(
         release, models.Release, models.TaskView, "/v1/tasks/release", _HOLDER, "release", tool="wide",

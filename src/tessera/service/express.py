@@ -3,7 +3,7 @@ to the bytes of its answer by calls alone. Most of what a swarm asks is of that 
 submits, and a task of the loop, its futures and the scope of ASGI cost more than such a verb.
 
 Whatever is not as it should be, a wrong key, a body that is none, a claim that waits, takes the ordinary way
-(`service.py`) from its beginning: this one refuses nothing that it has not begun.
+(`service.py`) from its beginning, which says what is wrong.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ from tessera.storage.port import Overdue, Transaction
 
 
 def resume(tx: Transaction, runtime: Runtime, caller: Caller, ask: Resume) -> TaskView:
-    """Store the input and make the task ready. Whoever parked it may not; `park` says which park is meant."""
+    """Store the input and make the task ready. Whoever parked it may not, unless by an
+    admin key; `park` says which park is meant.
+    """
     document = canonical(ask.input, "input", INPUT_BYTES_MAX)
     task = tasks.known(tx, caller, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
