@@ -49,10 +49,11 @@ def test_a_wrong_setting_stops_the_start(tmp_path: Path, name: str, value: str) 
 
 def test_a_wrong_setting_says_what_is_right(tmp_path: Path) -> None:
     """One of several words is told with the others; what should be a number, that it is none; a wrong option
-    of the command is named as it was given.
+    of the command is named as it was given; a service serves no other.
     """
     assert "TESSERA_LOG: Not one of text, json" in refused(tmp_path, TESSERA_LOG="xml")
     assert "TESSERA_REAP_SECONDS: Not a number" in refused(tmp_path, TESSERA_REAP_SECONDS="soon")
+    assert "is a service already" in refused(tmp_path, "--store", "http://127.0.0.1:8787")
     ended = subprocess.run(
         [*SERVE, "--port", "99999"], capture_output=True, text=True, timeout=30, check=False
     )  # fmt: skip
