@@ -112,7 +112,9 @@ class LoopEngine:
         self._writer.watch = tell
 
     def close(self) -> None:
-        """Run, commit, sync and answer what was asked before, then let go of the file."""
+        """Run, commit, sync and answer what was asked before, as much as one transaction takes; refuse the
+        rest; then let go of the file.
+        """
         if self._closed:
             return
         self._closed = True
