@@ -242,9 +242,7 @@ def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEven
         return lambda loop: PostgresLoopEngine(url, runtime, loop)
     from tessera.storage.loop import LoopEngine
 
-    if is_service(url):
-        raise InvalidRequest(f"{url} is a service already: serve a file or postgresql://host/database")
-    path = _path(url)
+    path = _file(url)
     return lambda loop: LoopEngine(path, runtime, loop)
 
 

@@ -53,7 +53,7 @@ def test_a_wrong_setting_says_what_is_right(tmp_path: Path) -> None:
     """
     assert "TESSERA_LOG: Not one of text, json" in refused(tmp_path, TESSERA_LOG="xml")
     assert "TESSERA_REAP_SECONDS: Not a number" in refused(tmp_path, TESSERA_REAP_SECONDS="soon")
-    assert "is a service already" in refused(tmp_path, "--store", "http://127.0.0.1:8787")
+    assert "on the store's own machine" in refused(tmp_path, "--store", "http://127.0.0.1:8787")
     ended = subprocess.run(
         [*SERVE, "--port", "99999"], capture_output=True, text=True, timeout=30, check=False
     )  # fmt: skip
