@@ -39,10 +39,15 @@ class Node:
         return f"http://{HOST}:{self._port}"
 
     @property
-    def pid(self) -> int:
+    def process(self) -> subprocess.Popen[str]:
         """The process that answers."""
         assert self._process is not None
-        return self._process.pid
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self.process.pid
 
     def start(self) -> None:
         """Start, and return when it answers."""

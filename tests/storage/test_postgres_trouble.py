@@ -138,5 +138,5 @@ def test_an_outage_is_told_to_clients_without_its_place(
 def asked(node: Node, key: str, path: str, body: Any = None) -> Reply:
     """What a node answers to a request."""
     port = int(node.url.rpartition(":")[2])
-    running = Running(port, node.log, node.log, None, key)  # type: ignore[arg-type]
+    running = Running(port, node.log, node.log, node.process, key)
     return running.call("GET" if body is None else "POST", path, body)
