@@ -165,7 +165,7 @@ class LoopEngine:
         if self._syncing is None and due >= SPLIT_VERBS_MIN:
             self._run_line(due // 2)
             self._flush()
-            self._plan_turn()
+            self._plan_turn()  # for the other half; in between the loop reads what has come
             return
         self._run_line(due)
         if self._syncing is None:
