@@ -64,11 +64,6 @@ class Row(Struct, frozen=True):
         return str(self.verb.__name__)
 
     @property
-    def is_act(self) -> bool:
-        """Whether it takes several transactions: `acts.act.carry_out` then, not `run`."""
-        return self.body == "bytes" or self.takes_steps
-
-    @property
     def reads(self) -> bool:
         """Whether it only reads."""
         return self.method == "GET"

@@ -43,7 +43,7 @@ class SqliteSnapshot:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a look may not write")
 
-    write = save = count = event = alarm = quiet = quiet_until = ready = after_commit = _refuse
+    write = save = save_all = count = event = alarm = quiet = quiet_until = ready = after_commit = _refuse
 
 
 class Reader:

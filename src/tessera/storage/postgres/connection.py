@@ -35,7 +35,6 @@ from tessera.storage.postgres.shown import shown
 
 log = logging.getLogger("tessera.storage")
 
-SCHEMES: Final = ("postgresql://", "postgres://")
 VERSION_LEAST: Final = 150_000
 ENCODING: Final = "UTF8"  # of the database: any other lacks characters that a document may hold
 ENGINE: Final = catalogue.load(Path(__file__).parent / "sql", catalogue.POSTGRES, rows)

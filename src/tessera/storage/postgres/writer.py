@@ -10,7 +10,6 @@ a moment only.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,7 +20,8 @@ from tessera.canonical import json_text
 from tessera.errors import TesseraError
 from tessera.limits import IDLE_VERB_SECONDS_MAX, RELOCKS_MAX, SETTLES_PER_TURN_MAX
 from tessera.states import STATES
-from tessera.storage.jobs import AGAIN, Job, grouped
+from tessera.storage.gathered import Gathered
+from tessera.storage.jobs import AGAIN, Job, run_grouped
 from tessera.storage.port import LostRace, Overdue
 from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.asking import Asking, Unlocked
@@ -31,7 +31,7 @@ from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.link import Asked, Link
 from tessera.storage.postgres.naming import Named
 from tessera.storage.postgres.proof import committed
-from tessera.storage.postgres.telling import heard_by_others, news_of
+from tessera.storage.postgres.telling import heard_by_others
 from tessera.storage.postgres.transaction import PostgresTransaction
 
 log = logging.getLogger("tessera.storage")
@@ -43,10 +43,7 @@ class Writer(Asking):
     def __init__(self, home: Home) -> None:
         super().__init__(home)
         self.runtime = home.runtime
-        self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
-        self.events: list[tuple[Any, ...]] = []
-        self.ready: set[int] = set()  # queues that gained a task to claim
-        self.after: list[Callable[[], None]] = []
+        self.gathered = Gathered()
         self._name = ""  # of the connection, in its marks
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
@@ -59,7 +56,7 @@ class Writer(Asking):
         """
         try:
             self._begin(jobs)
-            self._attempt(jobs)
+            run_grouped(jobs, self._settling)
             self._commit()
         except BaseException as error:
             lost = self._undo()
@@ -71,8 +68,7 @@ class Writer(Asking):
                 raise conflict_of(error) from error
             raise
         self.home.counted.committed(len(jobs))
-        after, self.after = self.after, []
-        for call in after:
+        for call in self.gathered.to_call():
             try:
                 call()
             except Exception:  # the verbs are committed: nobody may run them again for this
@@ -147,17 +143,6 @@ class Writer(Asking):
             self._generation = opening.generation
             self.memory.clear()
 
-    def _attempt(self, jobs: list[Job]) -> None:
-        """Run verbs one after the other; several of one verb that has a form for many callers run as one."""
-        for verb, alike in grouped(jobs):
-            if len(alike) == 1:
-                alike[0].outcome = self._settling(alike[0], alike[0].verb, alike[0].args)
-                continue
-            outcomes = self._settling(alike[0], verb, ([job.args for job in alike],))
-            each = outcomes if isinstance(outcomes, list) else [outcomes] * len(alike)
-            for job, outcome in zip(alike, each, strict=True):
-                job.outcome = outcome
-
     def _settling(self, job: Job, verb: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
@@ -189,30 +174,35 @@ class Writer(Asking):
 
     def _commit(self) -> None:
         """Write counts and the proof, look at what all writes have changed, append to the log, commit."""
-        wrote = self.wrote or bool(self.events)
+        events = self.gathered.events
+        wrote = self.wrote or bool(events)
         if wrote:
-            news = news_of(self.one, self.ready, self.events)
+            news = self.gathered.news(self._queue_name)
             self._finish_writes()
         self.runtime.reach("commit.before")
         if wrote:
-            if self.events:
+            if events:
                 self.ask(self.prepared("lock_log"))
-                self.ask(self.prepared("append_event"), arrays_of(self.events))
+                self.ask(self.prepared("append_event"), arrays_of(events))
             if (text := heard_by_others(news, self.home.node)) is not None:
                 self.ask(self.prepared("tell"), (text,))
             if self.home.watch is not None:
-                self.after.append(partial(self.home.watch, news))
+                self.gathered.after.append(partial(self.home.watch, news))
         self._end(wrote)
         self.runtime.reach("commit.written")
         self._clear()
 
+    def _queue_name(self, queue: int) -> str:
+        name: str = self.one("queue_numbered", {"queue": queue}).name
+        return name
+
     def _finish_writes(self) -> None:
-        for queue, changes in sorted(self.counts.items()):
+        for queue, changes in sorted(self.gathered.counts.items()):
             if any(changes):
                 self._ask("change_counts", queue=queue, **dict(zip(STATES, changes, strict=True)))
         if self.memory_is_void:
             self.ask(self.prepared("bump_generation"))
-        if not self.events:
+        if not self.gathered.events:
             self._ask("keep_instant", at=self.now)
         self._number += 1
         self._ask("leave_mark", writer=self._name, number=self._number, at=self.now)
@@ -247,7 +237,7 @@ class Writer(Asking):
         connection is lost.
         """
         self._clear()
-        self.after.clear()
+        self.gathered.after.clear()
         self.memory.clear()
         link = self.link
         if link is None:
@@ -286,7 +276,6 @@ class Writer(Asking):
             link.connection.close()
 
     def _clear(self) -> None:
-        for gathered in (self.counts, self.events, self.ready, self.locked, self.locks, self.seen,
-                         self.writes):  # fmt: skip
-            gathered.clear()
+        for learned in (self.gathered, self.locked, self.locks, self.seen, self.writes):
+            learned.clear()
         self.memory_is_void = self.wrote = False
