@@ -44,7 +44,6 @@ BANNED = {
         "connection.py",
         "sqlite.py",
         "migrate.py",
-        "migrate_postgres.py",
         "moving/sqlite.py",
         "moving/postgres.py",
         "moving/tables.py",

@@ -18,7 +18,7 @@ from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.lite.chosen import chosen, later
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES

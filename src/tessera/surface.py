@@ -23,8 +23,9 @@ from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
 from tessera.verbs.enqueue import enqueue, enqueue_batch
+from tessera.verbs.guarded import Guarded
 from tessera.verbs.heartbeat import heartbeat
-from tessera.verbs.keys import Guarded, caller_for
+from tessera.verbs.keys import caller_for
 from tessera.verbs.park import park
 from tessera.verbs.reap import reap
 from tessera.verbs.release import release

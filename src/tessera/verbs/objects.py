@@ -36,7 +36,7 @@ from tessera.steps.blobs import Staged
 from tessera.storage.port import Transaction
 
 
-class Published(Struct, frozen=True):
+class StagedVersion(Struct, frozen=True):
     """A version to publish, and its staged bytes."""
 
     object: PutObject
@@ -79,7 +79,7 @@ def expected(tx: Transaction, runtime: Runtime, caller: Caller, ask: PutObject) 
     objects.head_expected(tx, objects.bucket_known(tx, ask.bucket), ask.key, ask.expected_version)
 
 
-def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: Published) -> ObjectMeta:
+def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: StagedVersion) -> ObjectMeta:
     """Let staged bytes be the next version of an object, all at once, if the latest is the expected one."""
     grants.holds_store(caller)
     put, staged = ask.object, ask.staged

@@ -14,7 +14,7 @@ from tessera.service.pages.desk import Desk, Visit, drawn, elsewhere, path_of, r
 from tessera.service.pages.told import leases_of
 from tessera.states import STATE_NUMBER
 from tessera.verbs import pages as looks
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _STORY = Guarded(looks.story, None)
 _FILTERS = ("queue", "state", "kind", "after")

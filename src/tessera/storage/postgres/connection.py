@@ -27,9 +27,9 @@ from tessera.limits import (
 from tessera.rows import Row
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
-from tessera.storage.migrate_postgres import PLANS
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
+from tessera.storage.postgres.migrate import PLANS
 from tessera.storage.postgres.rows import Session
 from tessera.storage.postgres.shown import shown
 

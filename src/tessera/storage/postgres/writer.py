@@ -26,12 +26,12 @@ from tessera.storage.port import LostRace, Overdue
 from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.asking import Asking, Unlocked
 from tessera.storage.postgres.connection import Lost, conflict_of, is_lost
-from tessera.storage.postgres.foresight import Read, foreseen
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Asked, Link
 from tessera.storage.postgres.naming import Named
+from tessera.storage.postgres.notices import encoded
+from tessera.storage.postgres.prefetch import Read, reads_ahead
 from tessera.storage.postgres.proof import committed
-from tessera.storage.postgres.telling import heard_by_others
 from tessera.storage.postgres.transaction import PostgresTransaction
 
 log = logging.getLogger("tessera.storage")
@@ -40,9 +40,9 @@ log = logging.getLogger("tessera.storage")
 class Writer(Asking):
     """One connection, and the transactions of verbs on it. One thread at a time."""
 
-    def __init__(self, home: Home) -> None:
-        super().__init__(home)
-        self.runtime = home.runtime
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.runtime = database.runtime
         self.gathered = Gathered()
         self._name = ""  # of the connection, in its marks
         self._number = 0  # of the last transaction that left a mark
@@ -67,7 +67,7 @@ class Writer(Asking):
             if isinstance(error, psycopg.Error):
                 raise conflict_of(error) from error
             raise
-        self.home.counted.committed(len(jobs))
+        self.database.counted.committed(len(jobs))
         for call in self.gathered.to_call():
             try:
                 call()
@@ -77,7 +77,7 @@ class Writer(Asking):
     def connect(self) -> None:
         """Make the connection, if there is none. Refuses with `unavailable`."""
         if self.link is None:
-            connection, session = self.home.connect()
+            connection, session = self.database.connect()
             self.link = Link(connection)
             self._name, self._number, self._generation = session.name, 0, -1
 
@@ -104,7 +104,7 @@ class Writer(Asking):
             locking.append(self._ask("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
             locking.append(self._lock_tasks(sorted(named.tasks), named.ending, []))
-        self._read_clock(locking, reads=list(foreseen(jobs, self.recall)))
+        self._read_clock(locking, reads=list(reads_ahead(jobs, self.recall)))
 
     def _relock(self, found: Unlocked) -> None:
         """Lock what a verb has met; read the clock again."""
@@ -130,7 +130,7 @@ class Writer(Asking):
         self, locking: Sequence[Asked], not_before: int = 0, reads: Sequence[Read] = ()
     ) -> None:  # fmt: skip
         """Read the clock once the locks are held, and with it what verbs are about to read."""
-        asked = self._ask("opening", scripted=self.home.clock.scripted())
+        asked = self._ask("opening", scripted=self.database.clock.scripted())
         read = [self._ask(name, **params) for name, params in reads]
         self.flush()
         for (_, params), one in zip(reads, read, strict=True):
@@ -138,7 +138,7 @@ class Writer(Asking):
         for one in locking:
             self.locked.update(row.value for row in one.rows)
         opening = asked.only()
-        self.now = self.home.clock.instant(opening.now, max(opening.last, not_before))
+        self.now = self.database.clock.instant(opening.now, max(opening.last, not_before))
         if opening.generation != self._generation:
             self._generation = opening.generation
             self.memory.clear()
@@ -184,10 +184,10 @@ class Writer(Asking):
             if events:
                 self.ask(self.prepared("lock_log"))
                 self.ask(self.prepared("append_event"), arrays_of(events))
-            if (text := heard_by_others(news, self.home.node)) is not None:
+            if (text := encoded(news, self.database.node)) is not None:
                 self.ask(self.prepared("tell"), (text,))
-            if self.home.watch is not None:
-                self.gathered.after.append(partial(self.home.watch, news))
+            if self.database.watch is not None:
+                self.gathered.after.append(partial(self.database.watch, news))
         self._end(wrote)
         self.runtime.reach("commit.written")
         self._clear()
@@ -215,7 +215,7 @@ class Writer(Asking):
     def _end(self, wrote: bool) -> None:
         """Commit, and wait until all that these verbs have seen and done is on disk."""
         assert self.link is not None
-        disk = self.home.disk
+        disk = self.database.disk
         looked = None if wrote else disk.look(self.link)
         self.ask(self.prepared("commit"))
         try:
@@ -224,12 +224,12 @@ class Writer(Asking):
             if looked is None or not disk.is_safe(looked):
                 since = self.runtime.elapsed_us()
                 disk.secure(self.link)
-                self.home.counted.synced(self.runtime.elapsed_us() - since)
+                self.database.counted.synced(self.runtime.elapsed_us() - since)
         except psycopg.Error as error:
             if not (wrote and is_lost(self.link.connection, error)):
                 raise
             self._drop()
-            if not committed(self.home, self._name, self._number):
+            if not committed(self.database, self._name, self._number):
                 raise LostRace("commit") from error
 
     def _undo(self) -> bool:

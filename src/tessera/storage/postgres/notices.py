@@ -21,7 +21,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     everything: bool = False  # too much to tell
 
 
-def heard_by_others(news: News, node: str) -> str | None:
+def encoded(news: News, node: str) -> str | None:
     """The notification, if there is anything to tell; small enough for PostgreSQL."""
     if not (news.ready or news.events):
         return None
@@ -33,7 +33,7 @@ def heard_by_others(news: News, node: str) -> str | None:
     return text.decode()
 
 
-def heard(text: str, node: str) -> News | None:
+def decoded(text: str, node: str) -> News | None:
     """The news of a notification; None of one's own."""
     try:
         notice = msgspec.json.decode(text, type=Notice)
