@@ -16,6 +16,7 @@ from tessera.rows import ClaimShown
 from tessera.rules import grants
 from tessera.rules.claims import CLAIM_STATES
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339, rfc3339_or_none
 from tessera.steps import workspaces as steps
 from tessera.storage.port import Transaction
@@ -56,8 +57,8 @@ def claims(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListClaims) -
         after=ask.after or "",
         limit=ask.limit + 1,
     )
-    page = [_shown(row) for row in rows[: ask.limit]]
-    return Claims(claims=page, next=page[-1].claim_id if len(rows) > len(page) else None)
+    page, after = page_of(rows, ask.limit, "claim_id")
+    return Claims(claims=[_shown(row) for row in page], next=after)
 
 
 def _shown(row: ClaimShown) -> ClaimView:
