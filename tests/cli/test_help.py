@@ -11,6 +11,7 @@ import pytest
 
 from tessera.cli.main import COMMANDS, main
 from tessera.cli.table import Table
+from tessera.limits import PAGE_DEFAULT
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
@@ -79,6 +80,20 @@ def test_every_verb_has_its_command() -> None:
         words, *named = row.command.split(" --")
         options = {option for param in known[f"tessera {words}"].params for option in param.opts}
         assert {f"--{option}" for option in named} <= options, row.command
+
+
+def test_every_list_is_paged_by_the_same_options() -> None:
+    """The command of a verb that lists pages takes `--limit` and `--after`, and says it in the same words."""
+    known = dict(commands())
+    lists = [row for row in SURFACE.values() if {"limit", "after"} <= set(row.ask.__struct_fields__)]
+    assert len(lists) > 12
+    for row in lists:
+        if row.name == "topic_messages":
+            continue  # prints every row of a topic, for a program that checks them all
+        options = {option: param for param in known[f"tessera {row.command}"].params for option in param.opts}
+        assert str(getattr(options["--limit"], "help", "")).startswith("How many, at most "), row.name
+        assert str(getattr(options["--after"], "help", "")).startswith("The page after this "), row.name
+        assert options["--limit"].default == PAGE_DEFAULT
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)

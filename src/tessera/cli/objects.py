@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 bucket = click.argument("bucket")
 key = click.argument("key")
 version = click.option("--version", type=int, metavar="N", help="An earlier version. Left out: the latest.")
-limit = click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
 
 
 @click.group()
@@ -43,18 +42,17 @@ def define(store: Tessera, say: Any, name: str, description: str | None) -> None
 
 
 @buckets.command("list")
+@options.paged("bucket", "NAME")
 @options.prints
 @options.takes_store
-def list_buckets(store: Tessera, say: Any) -> None:
-    """List every bucket by name, with its objects and the bytes of their latest versions.
+def list_buckets(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the buckets by name, with their objects and the bytes of their latest versions.
 
     \b
     Example:
       tessera buckets list
     """
-    from tessera import models
-
-    say(models.Buckets(store.buckets(), next=None))
+    say(store.buckets_page(**page))
 
 
 @click.group()
@@ -137,8 +135,7 @@ def show(store: Tessera, say: Any, bucket: str, key: str, version: int | None) -
 @objects.command("list")
 @bucket
 @click.option("--prefix", default="", help="Only keys that begin so, taken literally.")
-@limit
-@click.option("--after", metavar="KEY", help="The page after this key.")
+@options.paged("key", "KEY")
 @options.prints
 @options.takes_store
 def list_objects(
@@ -156,8 +153,7 @@ def list_objects(
 @objects.command()
 @bucket
 @key
-@limit
-@click.option("--after", type=int, default=0, metavar="N", help="The page after this version.")
+@options.paged("version", "N")
 @options.prints
 @options.takes_store
 def history(store: Tessera, say: Any, bucket: str, key: str, limit: int, after: int) -> None:

@@ -59,8 +59,7 @@ def tasks() -> None:
 @click.option("--queue", help="Only this queue.")
 @click.option("--state", type=click.Choice(STATES), help="Only this state.")
 @click.option("--kind", help="Only this kind.")
-@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
-@click.option("--after", metavar="ID", help="The page after this task.")
+@options.paged("task", "ID")
 @options.prints
 @options.takes_store
 def list_(store: Tessera, say: Any, **which: Any) -> None:

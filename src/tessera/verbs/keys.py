@@ -17,8 +17,8 @@ from tessera.models import (
     KeyGrant,
     KeyRef,
     Keys,
+    ListNames,
     Model,
-    Nothing,
 )  # fmt: skip
 from tessera.names import ALL, EFFECT_CLASSES, RUNTIME, SCOPES
 from tessera.rows import ApprovalRow, KeyRow
@@ -94,10 +94,14 @@ def revoke_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: KeyRef) -
     return steps.shown(msgspec.structs.replace(key, revoked_at=tx.now))
 
 
-def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Keys:
-    """Every key without its secret, oldest first."""
+def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Keys:
+    """A page of the keys without their secrets, oldest first."""
     grants.is_admin(caller)
-    return Keys(keys=[steps.shown(row) for row in tx.all("all_keys")])
+    rows: list[KeyRow] = tx.all("keys_page", after=ask.after or "", limit=ask.limit + 1)
+    page = rows[: ask.limit]
+    return Keys(
+        keys=[steps.shown(row) for row in page], next=page[-1].key_id if len(rows) > ask.limit else None
+    )
 
 
 def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:

@@ -12,6 +12,7 @@ from tessera.models import (
     Events,
     Health,
     ListEvents,
+    ListNames,
     ListTasks,
     Nothing,
     QueueCounts,
@@ -25,7 +26,7 @@ from tessera.models import (
     TaskView,
 )  # fmt: skip
 from tessera.names import EVENT_TYPES, VERSION
-from tessera.rows import CountsRow, EventRow, HealthRow, ResultRow, TaskRow
+from tessera.rows import CountsRow, EventRow, HealthRow, QueueRow, ResultRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339
@@ -36,9 +37,16 @@ from tessera.storage.port import Transaction
 from tessera.verbs.define_queue import shown
 
 
-def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Queues:
-    """Every queue with its settings, by name; of the workspaces' those that exist for the caller."""
-    return Queues(queues=[shown(row) for row in steps.queues_in_sight(tx, caller)])
+def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Queues:
+    """A page of the queues with their settings, by name; of the workspaces' those that exist for the
+    caller.
+    """
+    sight = grants.workspace_in_sight(caller)
+    rows: list[QueueRow] = tx.all(
+        "queues_page", after=ask.after or "", workspace_id=sight, limit=ask.limit + 1
+    )
+    page = [shown(row) for row in rows[: ask.limit]]
+    return Queues(queues=page, next=page[-1].name if len(rows) > ask.limit else None)
 
 
 def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskTask) -> TaskView:
