@@ -70,14 +70,14 @@ class Admin:
     async def keys(self, visit: Visit) -> Answer:
         """A page of the keys, without their secrets."""
         refuse_fields(visit.fields, "did", "after")
-        after = {name: value for name, value in visit.fields.items() if name == "after"}
-        ask = models.convert({**after, "limit": str(KEYS_SHOWN_MAX)}, ListNames)
+        after = visit.fields.get("after") or ""
+        ask = models.convert({"limit": str(KEYS_SHOWN_MAX), "after": after}, ListNames)
         found: models.Keys = await self._desk.look(visit, "keys", ask)
         now: models.Counts = await self._desk.look(visit, "counts", models.AskCounts())
         following = None if found.next is None else path_of("admin", "keys", after=found.next)
         return await drawn(
             self._desk, visit, "keys.html", keys=found.keys, now=now.as_of, following=following,
-            did=visit.fields.get("did"),
+            here=path_of(after=after).removeprefix("/"), did=visit.fields.get("did"),
         )  # fmt: skip
 
     async def cancel(self, visit: Visit) -> Answer:
@@ -104,7 +104,7 @@ class Admin:
     async def revoke(self, visit: Visit) -> Answer:
         """End a key."""
         await self._desk.act(visit, "revoke_key", models.convert({"key_id": visit.named["key_id"]}, KeyRef))
-        return elsewhere(path_of("admin", "keys", did="revoked"))
+        return elsewhere(path_of("admin", "keys", did="revoked", after=visit.fields.get("after")))
 
 
 def _queue(visit: Visit) -> QueueRef:
