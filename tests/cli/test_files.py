@@ -147,6 +147,14 @@ def test_objects(cli, store, file, tmp_path) -> None:
     assert cli.json("objects", "history", "nouns", "k", "--after", "1")["versions"][0]["version"] == 2
 
 
+def test_a_place_that_cannot_be_written(cli, store) -> None:
+    """A folder that is not there is a line, and names the file that was asked for."""
+    store.put_object("nouns", "k", DATA)
+    refused = cli("objects", "get", "nouns", "k", "--output", "absent/file", code=1)
+    said = "--output: cannot write absent/file: No such file or directory"
+    assert refused.stderr == f"error: invalid_request: {said}\n"
+
+
 def test_list_pages(cli, store) -> None:
     """A list goes on after a key, of those that begin with a literal prefix."""
     for key in ("a_b", "axb", "a_c"):

@@ -105,6 +105,14 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
     assert f"{path} " in text.split("Example:")[1] or f"{path}\n" in text.split("Example:")[1]
 
 
+def test_a_group_cuts_off_no_line() -> None:
+    """The line that a group's help has for a command is whole on a terminal of 80 columns."""
+    for path, group in [("tessera", main), *commands()]:
+        if isinstance(group, click.Group):
+            text = group.get_help(click.Context(group, info_name=path, terminal_width=80))
+            assert [line for line in text.splitlines()[1:] if line.endswith("...")] == [], path
+
+
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_commands_share_their_options(path: str, command: click.Command) -> None:
     """Every command takes `--store`, those of mail `--catalog`, those of wakes `--socket`; all that print

@@ -31,7 +31,7 @@ def feeds() -> None:
 @options.prints
 @options.takes_store
 def list_feeds(store: Tessera, say: Any, **page: Any) -> None:
-    """List a page of the feeds by name, each with the cursor of its last item.
+    """List a page of the feeds by name, with their last cursors.
 
     \b
     Example:
@@ -68,7 +68,9 @@ def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
 def poll(
     store: Tessera, say: Any, feed: str, after: int, limit: int, wait: float, follow: bool
 ) -> None:  # fmt: skip
-    """Read the items of a feed after a cursor: a page of them, or one line an item without end.
+    """Read the items of a feed after a cursor, or follow it.
+
+    Prints a page of them, or with --follow one line an item without end.
 
     \b
     Example:

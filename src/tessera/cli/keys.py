@@ -98,7 +98,9 @@ def approvals() -> None:
 @options.prints
 @options.makes_store
 def issue_approval(store: Tessera, say: Any, **grant: Any) -> None:
-    """Approve one key of exactly this grant: a single-use word, good for an hour.
+    """Approve one key of exactly this grant, within the hour.
+
+    Prints a word that `keys issue --approval` takes once.
 
     \b
     Example:

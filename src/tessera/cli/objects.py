@@ -46,7 +46,9 @@ def define(store: Tessera, say: Any, name: str, description: str | None) -> None
 @options.prints
 @options.takes_store
 def list_buckets(store: Tessera, say: Any, **page: Any) -> None:
-    """List a page of the buckets by name, with their objects and the bytes of their latest versions.
+    """List a page of the buckets by name, with what they hold.
+
+    Bytes are those of the objects' latest versions.
 
     \b
     Example:
@@ -104,7 +106,9 @@ def put(store: Tessera, say: Any, bucket: str, key: str, file: BinaryIO, **about
 def get(
     store: Tessera, say: Any, bucket: str, key: str, version: int | None, part: Any, target: str
 ) -> None:  # fmt: skip
-    """Write an object's bytes, or some of them, to a file or standard output, once all were verified.
+    """Write an object's bytes to a file or standard output, verified.
+
+    All of them are verified first, also when some of them are asked for.
 
     \b
     Example:
@@ -141,7 +145,7 @@ def show(store: Tessera, say: Any, bucket: str, key: str, version: int | None) -
 def list_objects(
     store: Tessera, say: Any, bucket: str, prefix: str, limit: int, after: str | None
 ) -> None:  # fmt: skip
-    """List a page of a bucket's objects by key, each in its latest version.
+    """List a page of a bucket's objects by key, latest versions.
 
     \b
     Example:

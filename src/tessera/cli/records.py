@@ -102,7 +102,7 @@ def history(store: Tessera, say: Any, name: str, key: str, limit: int, after: in
 @options.prints
 @options.takes_store
 def list_records(store: Tessera, say: Any, name: str, prefix: str, limit: int, after: str | None) -> None:
-    """List a page of a store's records by key, each in its latest version.
+    """List a page of a store's records by key, latest versions.
 
     \b
     Example:

@@ -266,7 +266,7 @@ def _health(answer: models.Health) -> RenderableType:
 def _events(answer: models.Events) -> RenderableType:
     rows = (
         (e.seq, layout.moment(e.at), e.type, e.queue, e.task_id, e.worker, e.fencing_token, e.key_id,
-         layout.short(e.data))
+         layout.short_or_none(e.data))
         for e in answer.events
     )  # fmt: skip
     columns = "seq, at, type, queue, task, worker, token, key, data"
@@ -278,7 +278,7 @@ def _event(answer: models.Event) -> RenderableType:
     token = "" if answer.fencing_token is None else f"token {answer.fencing_token}"
     words = (
         answer.seq, answer.at, answer.type, answer.queue, answer.task_id, answer.worker, token, answer.key_id,
-        layout.short(answer.data),
+        layout.short_or_none(answer.data),
     )  # fmt: skip
     return Text("  ".join(visible(str(word)) for word in words if word))
 

@@ -77,7 +77,7 @@ def list_(store: Tessera, say: Any, **which: Any) -> None:
 @options.prints
 @options.takes_store
 def show_(store: Tessera, say: Any, task_id: str) -> None:
-    """Show one task: its state, why it waits, its lease, its brief, and what to do next.
+    """Show one task: its state, lease, brief, and what to do next.
 
     \b
     Example:

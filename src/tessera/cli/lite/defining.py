@@ -122,7 +122,7 @@ def queue() -> None:
 @options.prints
 @options.takes_store
 def assign(store: Tessera, say: Any, workspace_id: str, queue: str) -> None:
-    """Give a defined queue that has had no task to a workspace, for good.
+    """Give a queue that has had no task to a workspace, for good.
 
     \b
     Example:
