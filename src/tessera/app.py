@@ -292,6 +292,8 @@ def _path(url: str) -> str:
         if _HOST_AND_PORT.match(url) and not os.path.exists(url):
             raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
         return url
+    if scheme == "sqlite" and rest == "/":
+        raise InvalidRequest("sqlite:/// names no file: say sqlite:///path")
     if scheme == "sqlite" and rest.startswith("/"):
         return rest[1:]
     raise InvalidRequest(

@@ -153,6 +153,7 @@ SESSIONS_MAX: Final = 10_000
 SESSIONS_PER_KEY_MAX: Final = 20  # beyond either the oldest ends
 PARKED_SHOWN_MAX: Final = 200  # parks on one page of /work
 TASKS_SHOWN_MAX: Final = 50  # tasks on one page of /admin
+KEYS_SHOWN_MAX: Final = 100  # keys on one page of /admin
 RELATIVES_MAX: Final = 60  # under a task, and beside it, in the picture of its family
 RESULTS_SHOWN_MAX: Final = 20  # of a task on its page, and as many inputs; the latest
 EVENTS_SHOWN_MAX: Final = 500  # of a task on one page

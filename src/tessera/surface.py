@@ -89,7 +89,7 @@ _ROWS: tuple[Row, ...] = (
     Row(pause_queue, models.QueueRef, models.QueueConfig, "/v1/queues/pause", "admin", "queues pause"),
     Row(resume_queue, models.QueueRef, models.QueueConfig, "/v1/queues/resume", "admin", "queues resume"),
     Row(
-        looks.queues, Nothing, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
+        looks.queues, models.ListNames, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
         tool="core",
     ),
     Row(
@@ -248,7 +248,7 @@ _ROWS: tuple[Row, ...] = (
         keys.issue_key, models.IssueKeyBody, models.IssuedKey, "/v1/admin/keys", "admin", "keys issue",
         status=201,
     ),
-    Row(keys.keys, Nothing, models.Keys, "/v1/admin/keys", "admin", "keys list", "GET"),
+    Row(keys.keys, models.ListNames, models.Keys, "/v1/admin/keys", "admin", "keys list", "GET"),
     Row(
         keys.revoke_key, models.KeyRef, models.KeyGrant, "/v1/admin/keys/{key_id}/revoke", "admin",
         "keys revoke",
@@ -270,7 +270,7 @@ _ROWS: tuple[Row, ...] = (
     Row(define_agent, models.DefineAgent, models.Agent, f"{_LITE}/agents", "admin", "lite agent define"),
     Row(define_lite_task, models.LiteTaskSpec, models.Enqueued, f"{_LITE}/tasks", "admin",
         "lite task define", status=201),
-    Row(lite.workspaces, Nothing, models.Workspaces, f"{_LITE}/workspaces", "any key; shows its own",
+    Row(lite.workspaces, models.ListNames, models.Workspaces, f"{_LITE}/workspaces", "any key; shows its own",
         "lite workspace list", "GET"),
     Row(lite.workspace, models.WorkspaceRef, models.WorkspaceView, f"{_LITE}/workspaces/{{workspace_id}}",
         _WORKSPACE, "lite workspace show", "GET"),

@@ -200,5 +200,7 @@ def _has_folder(file: str) -> None:
         raise InvalidRequest("a file's name holds no NUL")
     if os.path.isdir(file):
         raise InvalidRequest(f"{file} is a folder: name a file")
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise InvalidRequest(f"{file} is a device, a pipe or a socket: name a file")
     if not files.folder_of(file).is_dir():
         raise InvalidRequest(f"there is no folder {files.folder_of(file)}")

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from tessera.cli.text import json_value
+from tessera.limits import PAGE_DEFAULT, PAGE_MAX
 from tessera.names import EFFECT_CLASSES, SCOPES
 
 Body = Callable[..., None]
@@ -178,6 +179,21 @@ worker = click.option("--worker", required=True, metavar="NAME", help="Who works
 kinds = click.option(
     "--kind", "kinds", multiple=True, metavar="KIND", help="Take only this kind; may be repeated."
 )
+
+
+def paged(of: str, cursor: str, most: int = PAGE_MAX) -> Callable[[Body], Body]:
+    """Add `--limit` and `--after`, as every command has them that lists a page. The cursor N is a number."""
+    number: dict[str, Any] = {"type": int, "default": 0} if cursor == "N" else {}
+
+    def add(body: Body) -> Body:
+        after = click.option("--after", metavar=cursor, help=f"The page after this {of}.", **number)
+        limit = click.option(
+            "--limit", type=int, metavar="N", default=PAGE_DEFAULT, show_default=True,
+            help=f"How many, at most {most}.",
+        )  # fmt: skip
+        return limit(after(body))
+
+    return add
 
 
 _GRANT: Final[list[Callable[[Body], Body]]] = [

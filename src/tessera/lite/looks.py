@@ -7,7 +7,7 @@ from tessera.models import (
     Claims,
     ClaimView,
     ListClaims,
-    Nothing,
+    ListNames,
     WorkspaceRef,
     Workspaces,
     WorkspaceView,
@@ -22,11 +22,12 @@ from tessera.steps import workspaces as steps
 from tessera.storage.port import Transaction
 
 
-def workspaces(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Workspaces:
-    """The workspaces that exist for the caller, by id."""
-    rows = tx.all("all_workspaces")
-    seen = [row for row in rows if grants.sees_workspace(caller, row.workspace_id)]
-    return Workspaces(workspaces=[steps.shown(row) for row in seen])
+def workspaces(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Workspaces:
+    """A page of the workspaces that exist for the caller, by id."""
+    sight = grants.workspace_in_sight(caller)
+    rows = tx.all("workspaces_page", after=ask.after or "", only=sight, limit=ask.limit + 1)
+    page, after = page_of(rows, ask.limit, "workspace_id")
+    return Workspaces(workspaces=[steps.shown(row) for row in page], next=after)
 
 
 def workspace(tx: Transaction, runtime: Runtime, caller: Caller, ask: WorkspaceRef) -> WorkspaceView:

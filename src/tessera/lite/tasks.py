@@ -47,7 +47,7 @@ def define_lite_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: Lit
         sha256=briefs.digest(brief),
         now=tx.now,
         depends_on=depends_on,
-        pending_deps=_unresolved(ask, depends_on, known),
+        pending_deps=_unresolved(ask, known),
         requirement=numbers[asked],
     )
     lanes = tasks.missing_lanes(tx, {(queue.queue, LITE, READ)})
@@ -72,9 +72,9 @@ def _queue(tx: Transaction, caller: Caller, ask: LiteTaskSpec) -> QueueRow:
     return queue
 
 
-def _unresolved(ask: LiteTaskSpec, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
+def _unresolved(ask: LiteTaskSpec, known: dict[str, NamedTask]) -> int:
     """How many dependencies have not ended. Those of another workspace, or of none, do not exist here."""
-    for place, one in enumerate(depends_on, 1):
+    for place, one in enumerate(ask.depends_on):
         if one not in known or known[one].workspace_id != ask.workspace_id:
-            raise NotFound(f"depends_on: no such task, the {place}. of those named: enqueue it first")
-    return sum(known[one].state not in ENDED for one in depends_on)
+            raise NotFound(f"depends_on[{place}]: no such task: enqueue it first")
+    return sum(known[one].state not in ENDED for one in set(ask.depends_on))

@@ -86,20 +86,21 @@ def _planned(
         sha256=briefs.digest(brief),
         now=tx.now,
         depends_on=depends_on,
-        pending_deps=_unresolved(caller, depends_on, known) if depends_on else 0,
+        pending_deps=_unresolved(caller, spec, known) if depends_on else 0,
         not_before=tx.now + int(spec.delay_seconds * SECOND_US) if spec.delay_seconds else None,
         traceparent=spec.traceparent,
     )
 
 
-def _unresolved(caller: Caller, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
+def _unresolved(caller: Caller, spec: TaskSpec, known: dict[str, NamedTask]) -> int:
     """How many dependencies have not ended. Every one must exist, in a queue the key covers. Those of a
     workspace do not, not even for an admin key: a lease would hand out their outputs.
     """
+    named = spec.depends_on
     known = {id_: task for id_, task in known.items() if task.workspace_id is None}
-    if not all(grants.sees_queue(caller, known[one].queue_name) for one in depends_on if one in known):
+    if not all(grants.sees_queue(caller, known[one].queue_name) for one in named if one in known):
         raise Forbidden("depends_on: the key does not cover the queue of every dependency")
-    for place, one in enumerate(depends_on, 1):
+    for place, one in enumerate(named):
         if one not in known:
-            raise NotFound(f"depends_on: no such task, the {place}. of those named: enqueue it first")
-    return sum(known[one].state not in ENDED for one in depends_on)
+            raise NotFound(f"depends_on[{place}]: no such task: enqueue it first")
+    return sum(known[one].state not in ENDED for one in set(named))

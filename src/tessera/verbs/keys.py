@@ -15,12 +15,13 @@ from tessera.models import (
     KeyGrant,
     KeyRef,
     Keys,
-    Nothing,
+    ListNames,
 )  # fmt: skip
 from tessera.names import ALL, EFFECT_CLASSES, RUNTIME, SCOPES
 from tessera.rows import ApprovalRow, KeyRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.steps import keys as steps
 from tessera.storage.port import Transaction
@@ -90,10 +91,12 @@ def revoke_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: KeyRef) -
     return steps.shown(msgspec.structs.replace(key, revoked_at=tx.now))
 
 
-def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Keys:
-    """Every key without its secret, oldest first."""
+def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Keys:
+    """A page of the keys without their secrets, oldest first."""
     grants.is_admin(caller)
-    return Keys(keys=[steps.shown(row) for row in tx.all("all_keys")])
+    rows: list[KeyRow] = tx.all("keys_page", after=ask.after or "", limit=ask.limit + 1)
+    page, after = page_of(rows, ask.limit, "key_id")
+    return Keys(keys=[steps.shown(row) for row in page], next=after)
 
 
 def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:
