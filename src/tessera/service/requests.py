@@ -60,6 +60,10 @@ class Headers:
             raise InvalidRequest(f"the header {name.decode()} was sent twice")
         return value and value.strip(_WHITE)
 
+    def is_twice(self, name: bytes) -> bool:
+        """Whether a header was sent more than once."""
+        return self._values.get(name, b"") is None
+
     def last(self, name: bytes) -> bytes | None:
         """The same, but one sent twice counts as none."""
         value = self._values.get(name)
