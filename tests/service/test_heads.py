@@ -1,4 +1,4 @@
-"""What comes before a request can be looked at: heads that are none or too long, and requests behind others."""
+"""What comes before a request can be looked at: heads that are none, or too long, and requests in a row."""
 
 from __future__ import annotations
 

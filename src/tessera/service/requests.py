@@ -22,6 +22,7 @@ from tessera.limits import BODIES_BYTES_MAX, BODY_SECONDS_MAX, JSON_BODY_BYTES_M
 from tessera.models import Model
 from tessera.names import IDEMPOTENCY_KEY_PATTERN
 from tessera.surface import Row
+from tessera.wording import lone_surrogate
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -238,7 +239,7 @@ def _with_names(document: bytes, named: dict[str, str]) -> bytes:
     try:
         fields = msgspec.json.decode(document, type=dict[str, Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest("the body is no JSON object") from error
+        raise InvalidRequest(lone_surrogate(error, document) or "the body is no JSON object") from error
     if twice := named.keys() & fields.keys():
         raise InvalidRequest(f"{min(twice)}: belongs in the path")
     return msgspec.json.encode({**fields, **named})

@@ -102,7 +102,7 @@ def jobs(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListJobs) -> Jo
         task = tasks.known(tx, caller, ask.task_id)
         grants.covers_queue(caller, tasks.queue_of(tx, task).name)
         serial = task.serial
-    after = 0 if ask.after is None else _known(tx, caller, ask.after).job
+    after = 0 if not ask.after else _known(tx, caller, ask.after).job
     rows = tx.all("jobs_page", serial=serial, queues=queues, after=after, limit=ask.limit + 1)
     page = rows[: ask.limit]
     return Jobs(jobs=[_shown(row) for row in page], next=page[-1].job_id if len(rows) > len(page) else None)
