@@ -10,14 +10,13 @@ from msgspec import Meta, Struct
 
 from tessera.errors import InvalidRequest
 from tessera.limits import LABEL_CHARS_MAX
-from tessera.names import ENTITY_PATTERN
+from tessera.names import ENTITY_PATTERN, HOST_PATTERN, ORIGIN_PATTERN
 from tessera.wording import expected
 
 _PREFIX = "TESSERA_"
-_ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
 
-Origin = Annotated[str, Meta(pattern=_ORIGIN)]
-Host = Annotated[str, Meta(pattern=r"^[a-z0-9.\-]+$(?!\n)")]
+Origin = Annotated[str, Meta(pattern=ORIGIN_PATTERN)]
+Host = Annotated[str, Meta(pattern=HOST_PATTERN)]
 _LISTS = ("cors_origins", "mcp_hosts")
 
 
@@ -81,8 +80,9 @@ def _read(model: type[AnySettings], environ: Mapping[str, str], given: dict[str,
         try:
             msgspec.convert({name: value}, model, strict=False)
         except msgspec.ValidationError as error:
-            reason, _ = expected(error, model, of_text=True)
-            raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
+            reason, path = expected(error, model, of_text=True)
+            place = f"number {int(path[len(name) + 1 : -1]) + 1} of the list: " if name in _LISTS else ""
+            raise InvalidRequest(f"{_PREFIX}{name.upper()}: {place}{reason}") from error
     return msgspec.convert(fields, model, strict=False)
 
 

@@ -101,6 +101,7 @@ class Service:
                 runtime,
             )
         )
+        self.refuse_unheard = self._replies.refuse_unheard
         engine.watch(self._tell)
 
     def stop(self) -> None:
@@ -198,7 +199,7 @@ class Service:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)
 
     async def _holder(self, request: Request) -> Caller:
-        secret = secret_of(request.headers.last(b"authorization"))
+        secret = secret_of(request.headers)
         return await self._keys.caller(secret, self._edge.address(request))
 
     async def _ask(

@@ -103,7 +103,7 @@ def jobs(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListJobs) -> Jo
         task = tasks.known(tx, caller, ask.task_id)
         grants.covers_queue(caller, tasks.queue_of(tx, task).name)
         serial = task.serial
-    last = 0 if ask.after is None else _known(tx, caller, ask.after).job
+    last = 0 if not ask.after else _known(tx, caller, ask.after).job
     rows = tx.all("jobs_page", serial=serial, queues=queues, after=last, limit=ask.limit + 1)
     page, after = page_of(rows, ask.limit, "job_id")
     return Jobs(jobs=[_shown(row) for row in page], next=after)

@@ -61,7 +61,7 @@ def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> 
     """A page of the tasks in the queues that the caller covers, oldest first. A page ends early when its
     briefs grow large; `next` says whether there is more.
     """
-    after = 0 if ask.after is None else steps.known(tx, caller, ask.after).serial
+    after = 0 if not ask.after else steps.known(tx, caller, ask.after).serial
     rows: list[TaskRow] = tx.all(
         "tasks_page",
         after=after,
