@@ -139,7 +139,9 @@ def claims(
 
 
 def claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim) -> Lease | Empty:
-    """Lease the task that goes first, or say when to come back. The same key gives the same live lease."""
+    """Lease the task that goes first, or say when to come back: the one of the highest priority, then the
+    oldest, then the one with the smallest id. The same key gives the same live lease.
+    """
     return only(claims(tx, runtime, [(caller, ask)]))
 
 

@@ -25,8 +25,9 @@ def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) ->
 
 
 def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
-    """Add several tasks, all or none. A later one may depend on an earlier one by its id. A refusal names the
-    one it is about by its place, counted from 0.
+    """Add several tasks, all or none, of one age: with one priority they go by their ids, and ids that the
+    store makes rise in the order given. A later one may depend on an earlier one by its id. A refusal names
+    the one it is about by its place, counted from 0.
     """
     places = [f"tasks[{index}]: " for index in range(len(ask.tasks))]
     return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places)[0])
