@@ -37,7 +37,9 @@ EVENT_FIELDS = ("at", "type", "queue", "task_id", "worker", "fencing_token", "ke
 class SqliteTransaction:
     """One verb's view of the open transaction."""
 
-    __slots__ = ("_changes", "_counts", "_events", "_prepared", "_writer", "now", "settled", "wrote")
+    __slots__ = (
+        "_changes", "_counts", "_events", "_prepared", "_writer", "now", "passed_over", "settled", "wrote",
+    )  # fmt: skip
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -45,6 +47,7 @@ class SqliteTransaction:
         self._changes = writer.connection.changes
         self._counts = writer.counts
         self._events = writer.events
+        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -102,7 +105,10 @@ class SqliteTransaction:
             alarms[queue] = at
 
     def quiet(self, queue: int) -> bool:
-        return self.now < self._writer.alarms.get(queue, 0)
+        return self.now < self._writer.alarms.get(queue, 0) or queue in self.passed_over
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         self._writer.alarms[queue] = at
@@ -139,7 +145,8 @@ class Writer:
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[Any, ...]] = []
         self.ready: set[int] = set()  # queues that gained a task to claim
-        self.after: list[Callable[[], None]] = []
+        self.after: list[Callable[[], None]] = []  # to be told once the open transaction is committed,
+        self._due: list[Callable[[], None]] = []  # and what is to be told of those that were
         self.watch: Callable[[News], None] | None = None
         self._foreign = False  # another process has written, and nobody has been told
         self.alarms: dict[int, int] = {}  # queue -> nothing in it is due before this instant; absent: unknown
@@ -186,6 +193,7 @@ class Writer:
     def _settling(self, job: Job, verb: Verb, args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             tx.renew(job.settled)
             try:
@@ -210,18 +218,20 @@ class Writer:
         wrote = self._flush()
         self.runtime.reach("commit.before")
         self.execute("commit")
-        self._own_version = self.connection.data_version()
-        self.open = False
-        self.runtime.reach("commit.written")
         if wrote:
             self._seen = self.wal.commit()
+        self._own_version = self.connection.data_version()  # an interrupt before: it counts as another's
+        self.open = False
+        self._due += self.after
+        self.after.clear()
         self.ready.clear()
+        self.runtime.reach("commit.written")
         return self._seen
 
     def tell(self) -> None:
-        """Call what waited for the commit. May run the next verb, so an engine calls this last."""
-        after, self.after = self.after, []
-        for call in after:
+        """Call what waited for the commits. May run the next verb, so an engine calls this last."""
+        due, self._due = self._due, []
+        for call in due:
             call()
 
     def rollback(self) -> None:

@@ -19,11 +19,11 @@ class PostgresTransaction:
     commit.
     """
 
-    __slots__ = ("_writer", "in_vain", "now", "settled", "wrote")
+    __slots__ = ("_writer", "now", "passed_over", "settled", "wrote")
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self.in_vain = False  # whether a settle for the verb found only what others have locked
+        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -72,7 +72,10 @@ class PostgresTransaction:
 
     def quiet(self, queue: int) -> bool:
         """Nobody here keeps a timer; but what others are about to settle need not be waited for."""
-        return self.in_vain
+        return queue in self.passed_over
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Nobody here keeps a timer."""

@@ -161,15 +161,13 @@ class Writer(Asking):
     def _settling(self, job: Job, verb: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
-        tx.in_vain = False
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             try:
                 return self._locking(job, lambda: verb(tx, self.runtime, *args))
             except Overdue as overdue:
                 assert not tx.wrote, "a verb may not find something overdue after its first write"
-                settled = self._locking(job, partial(overdue.settle, tx, self.runtime))
-                tx.in_vain = not settled
-                job.settled += settled
+                job.settled += self._locking(job, partial(overdue.settle, tx, self.runtime))
             except TesseraError as refusal:
                 assert not tx.wrote, "a verb may not refuse after its first write"
                 return refusal
