@@ -18,25 +18,31 @@ EVENT_FIELDS = ("at", "type", "queue", "task_id", "worker", "fencing_token", "ke
 class Gathered:
     """The notes of one writer, for one open transaction at a time."""
 
-    __slots__ = ("after", "counts", "events", "ready")
+    __slots__ = ("_due", "after", "counts", "events", "ready")
 
     def __init__(self) -> None:
         self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
         self.events: list[tuple[Any, ...]] = []  # by EVENT_FIELDS
         self.ready: set[int] = set()  # queues that gained a task to claim
         self.after: list[Callable[[], None]] = []  # to be called once it is committed
+        self._due: list[Callable[[], None]] = []  # those of transactions that are
 
     def clear(self) -> None:
-        """Forget everything but whom to call: the transaction is over."""
+        """Forget what was noted: the transaction is over."""
         self.counts.clear()
         self.events.clear()
         self.ready.clear()
+        self.after.clear()
+
+    def committed(self) -> None:
+        """Forget it but for whom to call, who will be called whatever becomes of the next transaction."""
+        self._due += self.after
+        self.clear()
 
     def to_call(self) -> list[Callable[[], None]]:
         """Whom to call now, each once. A call may run the next verb, which notes calls of its own."""
-        after = list(self.after)
-        self.after.clear()
-        return after
+        due, self._due = self._due, []
+        return due
 
     def news(self, name_of: Callable[[int], str], *, foreign: bool = False) -> News:
         """The news of the transaction; `name_of` tells a queue's name by its number."""

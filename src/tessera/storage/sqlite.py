@@ -34,13 +34,14 @@ log = logging.getLogger("tessera.storage")
 class SqliteTransaction(GatheringTransaction):
     """One verb's view of the open transaction."""
 
-    __slots__ = ("_changes", "_prepared", "_writer")
+    __slots__ = ("_changes", "_prepared", "_writer", "passed_over")
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer.gathered)
         self._writer = writer
         self._prepared = writer.prepared
         self._changes = writer.connection.changes
+        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -82,7 +83,10 @@ class SqliteTransaction(GatheringTransaction):
             alarms[queue] = at
 
     def quiet(self, queue: int) -> bool:
-        return self.now < self._writer.alarms.get(queue, 0)
+        return self.now < self._writer.alarms.get(queue, 0) or queue in self.passed_over
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         self._writer.alarms[queue] = at
@@ -150,6 +154,7 @@ class Writer:
     def _settling(self, job: Job, verb: Verb, args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             tx.renew(job.settled)
             try:
@@ -175,16 +180,16 @@ class Writer:
         wrote = self._flush()
         self.runtime.reach("commit.before")
         self.execute("commit")
-        self._own_version = self.connection.data_version()
-        self.open = False
-        self.runtime.reach("commit.written")
         if wrote:
             self._seen = self.wal.commit()
-        gathered.clear()
+        self._own_version = self.connection.data_version()  # an interrupt before: it counts as another's
+        self.open = False
+        gathered.committed()
+        self.runtime.reach("commit.written")
         return self._seen
 
     def tell(self) -> None:
-        """Call what waited for the commit. May run the next verb, so an engine calls this last."""
+        """Call what waited for the commits. May run the next verb, so an engine calls this last."""
         for call in self.gathered.to_call():
             call()
 
@@ -194,7 +199,6 @@ class Writer:
             self.execute("rollback")
         self.open = False
         self.gathered.clear()
-        self.gathered.after.clear()
         self._foreign = True  # whoever waits looks once too often rather than once too seldom
         self.forget()
 

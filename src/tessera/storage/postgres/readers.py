@@ -46,7 +46,8 @@ class PostgresSnapshot:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a look may not write")
 
-    write = save = save_all = count = event = alarm = quiet = quiet_until = ready = after_commit = _refuse
+    write = save = save_all = count = event = ready = after_commit = _refuse
+    alarm = quiet = pass_over = quiet_until = _refuse
 
 
 class Readers:

@@ -16,12 +16,12 @@ class PostgresTransaction(GatheringTransaction):
     commit.
     """
 
-    __slots__ = ("_writer", "in_vain")
+    __slots__ = ("_writer", "passed_over")
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer.gathered)
         self._writer = writer
-        self.in_vain = False  # whether a settle for the verb found only what others have locked
+        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -54,7 +54,10 @@ class PostgresTransaction(GatheringTransaction):
 
     def quiet(self, queue: int) -> bool:
         """Nobody here keeps a timer; but what others are about to settle need not be waited for."""
-        return self.in_vain
+        return queue in self.passed_over
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Nobody here keeps a timer."""

@@ -146,15 +146,13 @@ class Writer(Asking):
     def _settling(self, job: Job, verb: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
-        tx.in_vain = False
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             try:
                 return self._locking(job, lambda: verb(tx, self.runtime, *args))
             except Overdue as overdue:
                 assert not tx.wrote, "a verb may not find something overdue after its first write"
-                settled = self._locking(job, partial(overdue.settle, tx, self.runtime))
-                tx.in_vain = not settled
-                job.settled += settled
+                job.settled += self._locking(job, partial(overdue.settle, tx, self.runtime))
             except TesseraError as refusal:
                 assert not tx.wrote, "a verb may not refuse after its first write"
                 return refusal
@@ -189,6 +187,7 @@ class Writer(Asking):
             if self.database.watch is not None:
                 self.gathered.after.append(partial(self.database.watch, news))
         self._end(wrote)
+        self.gathered.committed()
         self.runtime.reach("commit.written")
         self._clear()
 
@@ -237,7 +236,6 @@ class Writer(Asking):
         connection is lost.
         """
         self._clear()
-        self.gathered.after.clear()
         self.memory.clear()
         link = self.link
         if link is None:
