@@ -41,7 +41,8 @@ def verbs() -> str:
         "What a store can be asked, the same in the library, on the command line and over",
         "HTTP ([the service](guides/service.md)). Sizes and ranges are refused with",
         "`invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
-        "names, task ids and keys have the forms of the [glossary](glossary.md#forms).",
+        "names, task ids and keys have the forms of the [glossary](glossary.md#forms). A list's `after`",
+        "is the `next` of the page before, or the last thing that it showed; empty, it is the start.",
         "",
         table(
             ("Verb", "Command", "HTTP", "Needs"),

@@ -35,6 +35,32 @@ def test_a_text_that_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        (r'{"queue": "q", "kind": "k", "brief": {"a": "\ud800"}}', 44),
+        (r'{"queue": "q", "kind": "k", "brief": {"a": "\uD800"}, "priority": 1000}', 44),
+        (r'{"queue": "q", "kind": "k", "brief": {"\\\ud83d\ude00\\ud800\udfff": 1}}', 60),
+        (r'{"queue": "\ud800\ud800", "kind": "k", "brief": {}}', 11),
+        (r'{"queue": "\uDFFF", "kind": "k", "brief": {}}', 11),
+        (r'{"queue": "' + "x" * 600_000 + r'\ud800", "kind": "k", "brief": {}}', None),
+        (r'{"queue": "' + r"\ud83d\ude00" * 100_000, None),
+        (r'{"queue": "q\ud83d\ude00', None),
+    ],
+)
+def test_half_of_a_pair_is_told_with_its_place(text: str, at: int | None) -> None:
+    """JSON text with an escape for half of a surrogate pair is refused in those words, with the byte at which
+    it stands; what is malformed otherwise, or too long to look through, in the decoder's.
+    """
+    with pytest.raises(InvalidRequest) as raised:
+        decode(text.encode(), models.TaskSpec)
+    if at is not None:
+        assert raised.value.detail == f"a lone surrogate is no Unicode text (byte {at})"
+        assert text[at : at + 2] == r"\u"
+    else:
+        assert "surrogate is" not in raised.value.detail
+
+
+@pytest.mark.parametrize(
     ("document", "model", "words"),
     [
         ({"limit": 1001}, models.ListTasks, "limit: at most 1,000"),

@@ -68,6 +68,11 @@ def short(document: Any) -> str:
     return shortened(msgspec.json.encode(document).decode(), LONG_TEXT)
 
 
+def short_or_none(document: Any) -> str | None:
+    """The same, and nothing for null."""
+    return None if document is None else short(document)
+
+
 def moment(time: str) -> str:
     """A time to the second, still in UTC."""
     return f"{time[:19]}Z".replace("T", " ")
