@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -22,6 +21,7 @@ from tessera.lite.claiming import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
+from tessera.places import Where, file_of, is_database, is_service, path_of, url_of
 from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
@@ -32,12 +32,10 @@ from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
-DEFAULT_STORE = "tessera.db"
-_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
-def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
+def open(url: Where | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
     """Open a store: a path, `sqlite:///path`, `postgresql://…`, or the `http://` or `https://` URL of a
     running service; by default what TESSERA_STORE names, else `./tessera.db`.
 
@@ -45,7 +43,7 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
     service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
     file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    url = _url(url)
+    url = url_of(url)
     if is_service(url):
         from tessera.client import Client  # what a local store need not load
 
@@ -75,34 +73,34 @@ def serve(
 
 
 def restore(
-    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
+    file: Where, url: Where | None = None, *, force: bool = False, unsound: bool = False,
     tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
     """
-    path = _file(url)
+    path = file_of(url)
     runtime = runtime or real_runtime()
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
-def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+def new_epoch(url: Where | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
     """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
     its leases end, and every token, event number and result number from here on is above all that were handed
     out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
     with `unavailable`.
     """
     existing(url)
-    if is_service(_url(url)):
+    if is_service(url_of(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file or database")
     runtime = runtime or real_runtime()
-    if is_database(_url(url)):
+    if is_database(url_of(url)):
         _needs_psycopg()
         from tessera.storage.postgres.alone import alone
 
-        alone(_url(url), runtime)
-    door = _door(_url(url), runtime)
+        alone(url_of(url), runtime)
+    door = _door(url_of(url), runtime)
     try:
         return door.keeper().new_epoch()
     finally:
@@ -110,7 +108,12 @@ def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> mode
 
 
 def migrate_store(
-    source: str, target: str, *, unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None
+    source: Where,
+    target: Where,
+    *,
+    unsound: bool = False,
+    tell: Tell = quietly,
+    runtime: Runtime | None = None,
 ) -> models.Moved:
     """Move a whole store from one URL to another, SQLite to PostgreSQL or back: every row, number and receipt
     stays what it was. Nobody may use either of them meanwhile. What was cut off goes on where it stopped when
@@ -123,39 +126,29 @@ def migrate_store(
 
     runtime = runtime or real_runtime()
     with refusals(), ExitStack() as both:
-        comes_from = _source(source, runtime)
+        comes_from = _source(url_of(source), runtime)
         both.callback(comes_from.close)
-        goes_to = _target(target, runtime)
+        goes_to = _target(url_of(target), runtime)
         both.callback(goes_to.close)
         return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
 
 
-def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
+def doctor(url: Where | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
-    if is_database(_url(url)):
+    if is_database(url_of(url)):
         _needs_psycopg()
         from tessera import diagnosis_postgres
 
-        return diagnosis_postgres.doctor(_url(url), runtime or real_runtime())
-    return diagnosis.doctor(_file(url), runtime or real_runtime())
+        return diagnosis_postgres.doctor(url_of(url), runtime or real_runtime())
+    return diagnosis.doctor(file_of(url), runtime or real_runtime())
 
 
-def is_service(url: str) -> bool:
-    """Whether a store's URL names a running service, rather than a file of this machine."""
-    return url.startswith(("http://", "https://"))
-
-
-def is_database(url: str) -> bool:
-    """Whether a store's URL names a PostgreSQL database, which other processes may use at the same time."""
-    return url.startswith(("postgresql://", "postgres://"))
-
-
-def existing(url: str | None = None) -> None:
+def existing(url: Where | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
     database is there before any store is in it.
     """
-    if not is_database(_url(url)):
-        upkeep.existing(_file(url))
+    if not is_database(url_of(url)):
+        upkeep.existing(file_of(url))
 
 
 class DirectDoor:
@@ -221,7 +214,7 @@ _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 def _door(url: str, runtime: Runtime) -> DirectDoor:
     if is_database(url):
         return _database_door(url, runtime)
-    path = _path(url)
+    path = path_of(url)
     engine, log = DirectEngine(path, runtime), later(runtime)
     return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log)
 
@@ -242,7 +235,7 @@ def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEven
         return lambda loop: PostgresLoopEngine(url, runtime, loop)
     from tessera.storage.loop import LoopEngine
 
-    path = _file(url)
+    path = file_of(url)
     return lambda loop: LoopEngine(path, runtime, loop)
 
 
@@ -254,7 +247,7 @@ def _source(url: str, runtime: Runtime) -> Source:
         return PostgresSource(url, runtime)
     from tessera.storage.moving.sqlite import SqliteSource
 
-    return SqliteSource(upkeep.existing(_file(url)), runtime)
+    return SqliteSource(upkeep.existing(file_of(url)), runtime)
 
 
 def _target(url: str, runtime: Runtime) -> Target:
@@ -265,38 +258,9 @@ def _target(url: str, runtime: Runtime) -> Target:
         return PostgresTarget(url, runtime)
     from tessera.storage.moving.sqlite import SqliteTarget
 
-    return SqliteTarget(_file(url), runtime)
+    return SqliteTarget(file_of(url), runtime)
 
 
 def _needs_psycopg() -> None:
     if find_spec("psycopg") is None:
         raise InvalidRequest(f"a store on PostgreSQL needs psycopg: {HOW_TO_GET_POSTGRES}")
-
-
-def _url(given: str | None) -> str:
-    return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
-
-
-def _file(url: str | None) -> str:
-    """The path of a store on this machine, for what is done to its file."""
-    if is_service(_url(url)):
-        raise InvalidRequest("this is done on the store's own machine: name its file")
-    if is_database(_url(url)):
-        raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
-    return _path(_url(url))
-
-
-def _path(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
-            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
-        return url
-    if scheme == "sqlite" and rest == "/":
-        raise InvalidRequest("sqlite:/// names no file: say sqlite:///path")
-    if scheme == "sqlite" and rest.startswith("/"):
-        return rest[1:]
-    raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
-        "postgresql://host/database or http://host"
-    )

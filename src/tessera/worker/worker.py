@@ -15,6 +15,7 @@ from tessera.app import open as open_store
 from tessera.errors import TesseraError
 from tessera.library import Tessera
 from tessera.limits import WORKER_CHARS_MAX
+from tessera.places import Where
 from tessera.runtime import Runtime, real_runtime
 from tessera.worker.attempt import Handler
 from tessera.worker.desk import on_loop
@@ -34,7 +35,7 @@ class Worker:
     """
 
     def __init__(
-        self, queues: str | Iterable[str], store: Tessera | str | None = None, *, name: str | None = None,
+        self, queues: str | Iterable[str], store: Tessera | Where | None = None, *, name: str | None = None,
         parallel: int = 1, effect_classes: Iterable[str] | None = None, wait_seconds: float = 20,
         poll_seconds: float = 1, grace_seconds: float = 5, listener: Listener | None = None,
         key: str | None = None, runtime: Runtime | None = None,

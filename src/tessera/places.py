@@ -1,0 +1,57 @@
+"""Where a store is: a path, or a URL that says what kind of place it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from tessera.errors import InvalidRequest
+
+DEFAULT_STORE: Final = "tessera.db"
+Where = str | os.PathLike[str]  # a path, or a URL
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
+
+
+def url_of(given: Where | None) -> str:
+    """What was given, else what TESSERA_STORE names, else the default."""
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise InvalidRequest(f"a store is named by a path or a URL, not by a {type(given).__name__}")
+    return (given and os.fspath(given)) or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
+
+
+def is_service(url: str) -> bool:
+    """Whether a store's URL names a running service, rather than a file of this machine."""
+    return url.startswith(("http://", "https://"))
+
+
+def is_database(url: str) -> bool:
+    """Whether a store's URL names a PostgreSQL database, which other processes may use at the same time."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def file_of(given: Where | None) -> str:
+    """The path of a store on this machine, for what is done to its file."""
+    url = url_of(given)
+    if is_service(url):
+        raise InvalidRequest("this is done on the store's own machine: name its file")
+    if is_database(url):
+        raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
+    return path_of(url)
+
+
+def path_of(url: str) -> str:
+    """The path that a URL of a file names, or a refusal of any other."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
+            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
+        return url
+    if scheme == "sqlite" and rest == "/":
+        raise InvalidRequest("sqlite:/// names no file: say sqlite:///path")
+    if scheme == "sqlite" and rest.startswith("/"):
+        return rest[1:]
+    raise InvalidRequest(
+        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
+        "postgresql://host/database or http://host"
+    )
