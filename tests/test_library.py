@@ -28,7 +28,7 @@ def test_a_path_names_a_store(tmp_path: Path) -> None:
     with tessera.open(str(tmp_path / "again.db")) as store:
         assert [queue.name for queue in store.queues()] == ["q"]
     odd: Any = 5
-    with pytest.raises(InvalidRequest, match="named by a path or a URL, not by a int"):
+    with pytest.raises(InvalidRequest, match="named by a path or a URL, not by: int"):
         tessera.open(odd)
     with pytest.raises(InvalidRequest, match="names no file"):
         tessera.open("sqlite:///")

@@ -12,16 +12,16 @@ from typing import Any, BinaryIO
 from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
+from tessera.addresses import Where, chosen_url, file_of, is_database, is_service, path_of
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.lite.chosen import chosen, later
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
-from tessera.places import Where, file_of, is_database, is_service, path_of, url_of
 from tessera.rules import tracing, waits
 from tessera.rules.grants import OWNER, Caller
 from tessera.runtime import Runtime, real_runtime
@@ -43,7 +43,7 @@ def open(url: Where | None = None, *, key: str | None = None, runtime: Runtime |
     service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
     file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    url = url_of(url)
+    url = chosen_url(url)
     if is_service(url):
         from tessera.client import Client  # what a local store need not load
 
@@ -73,7 +73,7 @@ def serve(
 
 
 def restore(
-    file: Where, url: Where | None = None, *, force: bool = False, unsound: bool = False,
+    file: str | os.PathLike[str], url: Where | None = None, *, force: bool = False, unsound: bool = False,
     tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
@@ -92,15 +92,15 @@ def new_epoch(url: Where | None = None, *, runtime: Runtime | None = None) -> mo
     with `unavailable`.
     """
     existing(url)
-    if is_service(url_of(url)):
+    if is_service(chosen_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file or database")
     runtime = runtime or real_runtime()
-    if is_database(url_of(url)):
+    if is_database(chosen_url(url)):
         _needs_psycopg()
         from tessera.storage.postgres.alone import alone
 
-        alone(url_of(url), runtime)
-    door = _door(url_of(url), runtime)
+        alone(chosen_url(url), runtime)
+    door = _door(chosen_url(url), runtime)
     try:
         return door.keeper().new_epoch()
     finally:
@@ -126,20 +126,20 @@ def migrate_store(
 
     runtime = runtime or real_runtime()
     with refusals(), ExitStack() as both:
-        comes_from = _source(url_of(source), runtime)
+        comes_from = _source(chosen_url(source), runtime)
         both.callback(comes_from.close)
-        goes_to = _target(url_of(target), runtime)
+        goes_to = _target(chosen_url(target), runtime)
         both.callback(goes_to.close)
         return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
 
 
 def doctor(url: Where | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
-    if is_database(url_of(url)):
+    if is_database(chosen_url(url)):
         _needs_psycopg()
         from tessera import diagnosis_postgres
 
-        return diagnosis_postgres.doctor(url_of(url), runtime or real_runtime())
+        return diagnosis_postgres.doctor(chosen_url(url), runtime or real_runtime())
     return diagnosis.doctor(file_of(url), runtime or real_runtime())
 
 
@@ -147,7 +147,7 @@ def existing(url: Where | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
     database is there before any store is in it.
     """
-    if not is_database(url_of(url)):
+    if not is_database(chosen_url(url)):
         upkeep.existing(file_of(url))
 
 

@@ -23,8 +23,9 @@ from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
 from tessera.verbs.enqueue import enqueue, enqueue_batch
+from tessera.verbs.guarded import Guarded
 from tessera.verbs.heartbeat import heartbeat
-from tessera.verbs.keys import Guarded, caller_for
+from tessera.verbs.keys import caller_for
 from tessera.verbs.park import park
 from tessera.verbs.reap import reap
 from tessera.verbs.release import release
@@ -62,11 +63,6 @@ class Row(Struct, frozen=True):
     def name(self) -> str:
         """The verb's name, the same in the library, in MCP and in the docs."""
         return str(self.verb.__name__)
-
-    @property
-    def is_act(self) -> bool:
-        """Whether it takes several transactions: `acts.act.carry_out` then, not `run`."""
-        return self.body == "bytes" or self.takes_steps
 
     @property
     def reads(self) -> bool:

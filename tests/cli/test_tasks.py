@@ -57,6 +57,14 @@ def test_list_for_people(cli, enqueue) -> None:
     assert cli("tasks", "list", "--state", "dead").stdout == "No such tasks.\n"
 
 
+def test_a_task_for_people_counts_in_words(cli, store, enqueue) -> None:
+    """One attempt is one attempt; none and several are attempts."""
+    task_id = enqueue()
+    store.claim("q", "w")
+
+    assert "1 attempt, 0 failures, 0 parks" in cli("tasks", "show", task_id).stdout
+
+
 def test_unknown_task_is_refused(cli) -> None:
     """A task that does not exist is `not_found`."""
     assert cli("tasks", "show", "absent", code=1).stderr.startswith("error: not_found: ")

@@ -98,3 +98,8 @@ def moment(time: str) -> str:
 def seconds(age: float | None) -> str | None:
     """An age, when there is one."""
     return None if age is None else f"{age:.0f} s"
+
+
+def counted(**counts: int) -> str:
+    """How many there are of each: "1 attempt, 0 failures"."""
+    return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())

@@ -130,7 +130,7 @@ def _tasks(answer: models.Tasks) -> RenderableType:
 def _task(answer: models.TaskView) -> RenderableType:
     facts = {
         "queue": _place(answer),
-        "tried": f"{answer.attempts} attempts, {answer.failures} failures, {answer.parks} parks",
+        "tried": layout.counted(attempt=answer.attempts, failure=answer.failures, park=answer.parks),
         **_why(answer),
         "parent": answer.parent_id,
         "children": "\n".join(answer.children),

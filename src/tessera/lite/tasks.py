@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tessera.canonical import canonical, json_text
+from tessera.canonical import canonical
 from tessera.errors import IdempotencyConflict, NotFound
 from tessera.limits import BRIEF_BYTES_MAX
 from tessera.models import Details, Enqueued, EnqueuedBefore, LiteTaskSpec
@@ -29,7 +29,7 @@ def define_lite_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: Lit
     brief = canonical(details, "", BRIEF_BYTES_MAX)
     grants.is_admin(caller)
     queue = _queue(tx, caller, ask)
-    known = _known(tx, ask)
+    known = tasks.named(tx, (ask.task_id, *ask.depends_on))
     if ask.task_id in known:
         if known[ask.task_id].queue != queue.queue:
             raise IdempotencyConflict("the task id is in use: choose another")
@@ -70,13 +70,6 @@ def _queue(tx: Transaction, caller: Caller, ask: LiteTaskSpec) -> QueueRow:
     if tx.one("role_named", workspace_id=ask.workspace_id, role_id=ask.required_role_id) is None:
         raise NotFound("required_role_id: no such role in the workspace: define it first")
     return queue
-
-
-def _known(tx: Transaction, ask: LiteTaskSpec) -> dict[str, NamedTask]:
-    named = {id_ for id_ in (ask.task_id, *ask.depends_on) if id_ is not None}
-    if not named:
-        return {}
-    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(sorted(named)))}
 
 
 def _unresolved(ask: LiteTaskSpec, known: dict[str, NamedTask]) -> int:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from tessera import limits, names
 from tessera.models.base import (
     NULL,
+    AfterId,
     Answer,
     Dependencies,
     Document,
@@ -248,7 +249,7 @@ class ListClaims(Model, frozen=True):
     topic_id: TopicId | None = None
     state: ClaimState | None = None
     limit: Limit = limits.PAGE_DEFAULT
-    after: KnownId | None = None
+    after: AfterId | None = None
 
 
 class ClaimView(Answer, frozen=True):

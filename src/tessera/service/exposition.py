@@ -22,7 +22,7 @@ from tessera.names import VERSION
 from tessera.rules.grants import Caller
 from tessera.rules.histograms import Histogram
 from tessera.service import answers
-from tessera.service.answers import Send
+from tessera.service.answers import Send, Words
 from tessera.service.gate import Gate
 from tessera.service.keys import NOBODY
 from tessera.service.metrics import Gauge, Metrics
@@ -32,7 +32,7 @@ from tessera.states import STATES
 from tessera.storage.meter import Meter
 from tessera.storage.port import EngineOnLoop
 from tessera.surface import SURFACE
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 from tessera.verbs.pages import every_queue
 
 log = logging.getLogger("tessera.service")
@@ -134,6 +134,10 @@ class LocalFigures:
             except TesseraError as refusal:
                 answer = answers.refused(refusal)
         await answer.send(send, [], scope.get("tessera.words"))
+
+    def refuse_unheard(self, refusal: TesseraError, client: Any, words: Words) -> None:
+        """Answer what came instead of a request."""
+        answers.refused(refusal).reply([], words)
 
 
 class _Collected:

@@ -141,8 +141,8 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
 NEXT: Final = {
     "invalid_request": "Mend the arguments as detail says, then call again. Nothing has changed.",
     "unauthorized": "Stop: this key counts no more. Ask whoever runs the store for a new one.",
-    "forbidden": "Do not repeat it: your key does not cover this. Use another queue or kind, or ask for a "
-    "key.",
+    "forbidden": "Do not repeat it: your key may not do this. Use another queue or kind, leave the answer to "
+    "your own question to somebody else, or ask for a key.",
     "scope_denied": "Do not repeat it: your key lacks this right, or another key holds the lease. Leave it "
     "to its holder, or ask for a key.",
     "not_found": "Check the id or name; take it from an answer, do not guess it.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera.canonical import json_text
 from tessera.errors import Forbidden, IdempotencyConflict, NotFound, TesseraError
 from tessera.limits import DETAIL_CHARS_MAX, SECOND_US
 from tessera.models import Enqueued, EnqueuedBatch, EnqueuedBefore, TaskBatch, TaskSpec
@@ -26,8 +25,9 @@ def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) ->
 
 
 def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
-    """Add several tasks, all or none. A later one may depend on an earlier one by its id. A refusal names the
-    one it is about by its place, counted from 0.
+    """Add several tasks, all or none, of one age: with one priority they go by their ids, and ids that the
+    store makes rise in the order given. A later one may depend on an earlier one by its id. A refusal names
+    the one it is about by its place, counted from 0.
     """
     places = [f"tasks[{index}]: " for index in range(len(ask.tasks))]
     return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places)[0])
@@ -37,7 +37,7 @@ def _enqueue(
     tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec], places: Sequence[str]
 ) -> tuple[list[str], int]:
     """The tasks' ids, and how many of them are new."""
-    known = _known(tx, specs)
+    known = tasks.named(tx, (id_ for spec in specs for id_ in (spec.task_id, *spec.depends_on)))
     new: list[NewTask] = []
     said: dict[str, dict[str, object]] = {}
     task_ids: list[str] = []
@@ -59,14 +59,6 @@ def _enqueue(
     tasks.add_all(tx, new, "enqueued", caller.key_id, said)
     runtime.reach("enqueue.written")
     return task_ids, len(new)
-
-
-def _known(tx: Transaction, specs: Sequence[TaskSpec]) -> dict[str, NamedTask]:
-    """Whatever exists of the ids that the specs name, as their own or as a dependency."""
-    named = {id_ for spec in specs for id_ in (spec.task_id, *spec.depends_on) if id_ is not None}
-    if not named:
-        return {}
-    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(sorted(named)))}
 
 
 def _planned(

@@ -29,6 +29,7 @@ from tessera.names import EVENT_TYPES, VERSION
 from tessera.rows import CountsRow, EventRow, HealthRow, QueueRow, ResultRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATE_NUMBER, STATES
 from tessera.steps import leases
@@ -45,8 +46,8 @@ def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) ->
     rows: list[QueueRow] = tx.all(
         "queues_page", after=ask.after or "", workspace_id=sight, limit=ask.limit + 1
     )
-    page = [shown(row) for row in rows[: ask.limit]]
-    return Queues(queues=page, next=page[-1].name if len(rows) > ask.limit else None)
+    page, after = page_of(rows, ask.limit, "name")
+    return Queues(queues=[shown(row) for row in page], next=after)
 
 
 def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskTask) -> TaskView:
@@ -60,7 +61,7 @@ def tasks(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListTasks) -> 
     """A page of the tasks in the queues that the caller covers, oldest first. A page ends early when its
     briefs grow large; `next` says whether there is more.
     """
-    after = 0 if ask.after is None else steps.known(tx, caller, ask.after).serial
+    after = 0 if not ask.after else steps.known(tx, caller, ask.after).serial
     rows: list[TaskRow] = tx.all(
         "tasks_page",
         after=after,

@@ -11,10 +11,10 @@ from tessera.rules import grants
 from tessera.service.answers import Answer
 from tessera.service.pages.charts import picture
 from tessera.service.pages.desk import Desk, Visit, drawn, elsewhere, path_of, refuse_fields
-from tessera.service.pages.told import leases_of
+from tessera.service.pages.leases import leases_of
 from tessera.states import STATE_NUMBER
 from tessera.verbs import pages as looks
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _STORY = Guarded(looks.story, None)
 _QUEUES = Guarded(looks.every_queue, None)

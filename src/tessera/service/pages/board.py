@@ -21,7 +21,7 @@ from tessera.service.pages.render import page
 from tessera.service.pages.sampler import Sampler
 from tessera.surface import SURFACE
 from tessera.verbs import pages as looks
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 
 class Chart(Struct, frozen=True):

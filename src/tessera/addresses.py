@@ -1,23 +1,15 @@
-"""Where a store is: a path, or a URL that says what kind of place it is."""
+"""What a store's URL names: a file of this machine, a PostgreSQL database, or a running service."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Final
 
 from tessera.errors import InvalidRequest
 
-DEFAULT_STORE: Final = "tessera.db"
+DEFAULT_STORE = "tessera.db"
 Where = str | os.PathLike[str]  # a path, or a URL
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
-
-
-def url_of(given: Where | None) -> str:
-    """What was given, else what TESSERA_STORE names, else the default."""
-    if given is not None and not isinstance(given, str | os.PathLike):
-        raise InvalidRequest(f"a store is named by a path or a URL, not by a {type(given).__name__}")
-    return (given and os.fspath(given)) or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
 
 def is_service(url: str) -> bool:
@@ -30,18 +22,28 @@ def is_database(url: str) -> bool:
     return url.startswith(("postgresql://", "postgres://"))
 
 
-def file_of(given: Where | None) -> str:
-    """The path of a store on this machine, for what is done to its file."""
-    url = url_of(given)
-    if is_service(url):
+def chosen_url(given: Where | None) -> str:
+    """The URL or path given; by default what TESSERA_STORE names, else `./tessera.db`. Refuses with
+    `invalid_request` what is neither.
+    """
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise InvalidRequest(f"a store is named by a path or a URL, not by: {type(given).__name__}")
+    return (given and os.fspath(given)) or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
+
+
+def file_of(url: Where | None) -> str:
+    """The path of a store on this machine, for what is done to its file. Refuses what is none with
+    `invalid_request`.
+    """
+    if is_service(chosen_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file")
-    if is_database(url):
+    if is_database(chosen_url(url)):
         raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
-    return path_of(url)
+    return path_of(chosen_url(url))
 
 
 def path_of(url: str) -> str:
-    """The path that a URL of a file names, or a refusal of any other."""
+    """The path that a URL of a file names. Refuses any other URL with `invalid_request`."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         if _HOST_AND_PORT.match(url) and not os.path.exists(url):
