@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -28,12 +27,12 @@ from tessera.runtime import Runtime, real_runtime
 from tessera.settings import from_environ
 from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
+from tessera.storage.files import file_of
 from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
 DEFAULT_STORE = "tessera.db"
-_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
@@ -221,7 +220,7 @@ _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 def _door(url: str, runtime: Runtime) -> DirectDoor:
     if is_database(url):
         return _database_door(url, runtime)
-    path = _path(url)
+    path = file_of(url)
     engine, log = DirectEngine(path, runtime), later(runtime)
     return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log)
 
@@ -283,18 +282,4 @@ def _file(url: str | None) -> str:
         raise InvalidRequest("this is done on the store's own machine: name its file")
     if is_database(_url(url)):
         raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
-    return _path(_url(url))
-
-
-def _path(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
-            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
-        return url
-    if scheme == "sqlite" and rest.startswith("/"):
-        return rest[1:]
-    raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
-        "postgresql://host/database or http://host"
-    )
+    return file_of(_url(url))

@@ -137,6 +137,40 @@ def test_unknown_urls_are_refused(tmp_path: Path) -> None:
     assert (tmp_path / "s.db").exists()
 
 
+@pytest.mark.parametrize("path", [":memory:", "sqlite:///:memory:", "a\0b"])
+def test_what_is_no_file_is_refused(path: str) -> None:
+    """A store that no file could hold is refused, rather than kept in memory or made under a strange name."""
+    with pytest.raises(tessera.TesseraError, match="a store is a file on disk") as refusal:
+        tessera.open(path)
+    assert refusal.value.code == "invalid_request"
+
+
+def test_a_link_to_a_store(tmp_path: Path) -> None:
+    """A link is the store it leads to, for whoever opens it and whoever copies it, while both are in use."""
+    (tmp_path / "disk").mkdir()
+    link, file = tmp_path / "link.db", tmp_path / "disk" / "s.db"
+    link.symlink_to(file)
+    with tessera.open(str(link)) as ours, tessera.open(str(file)) as theirs:
+        ours.define_queue("q")
+        theirs.enqueue(queue="q", kind="k", brief={})
+        assert ours.counts(recount=True).queues["q"].ready == 1
+        ours.backup(str(tmp_path / "copy.db"))
+    tessera.restore(str(link), str(tmp_path / "copy.db"), force=True)
+    with tessera.open(str(file)) as store:
+        assert store.counts().queues["q"].ready == 1
+    assert link.is_symlink()
+
+
+def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store opened by a relative path is the same one after its process has gone to another folder."""
+    monkeypatch.chdir(tmp_path)
+    with tessera.open("s.db") as store:
+        monkeypatch.chdir("/")
+        store.define_queue("q")
+        assert "q" in store.counts().queues
+        store.backup(str(tmp_path / "copy.db"))
+
+
 def test_what_another_process_writes_is_seen(tmp_path: Path, world: World) -> None:
     """A second opener's changes count at the next verb: nothing remembered outlives them."""
     path = str(tmp_path / "s.db")
