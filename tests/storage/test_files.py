@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -110,6 +111,24 @@ def test_a_newer_store_is_refused(tmp_path: Path, world: World) -> None:
     with pytest.raises(Unavailable, match=r"written by a newer Tessera .schema 99.*upgrade"):
         tessera.open(path, runtime=world.runtime())
     assert Path(path).read_bytes() == before
+
+
+def test_a_store_upgraded_under_a_process_says_so(tmp_path: Path) -> None:
+    """When a newer version has brought a store up that this one has open, and its rows have grown, verbs and
+    looks that meet them are refused in words, and change nothing.
+    """
+    path = str(tmp_path / "s.db")
+    with tessera.open(path) as store:
+        store.define_queue("q")
+        task_id = store.enqueue(queue="q", kind="k", brief={})
+        with closing(apsw.Connection(path)) as newer:
+            newer.execute("alter table tasks add column more integer not null default 0")
+            newer.execute("insert into migrations select max(version) + 1, 'more', 1 from migrations")
+        for call in (lambda: store.claim("q", "w"), lambda: store.task(task_id), store.tasks):
+            with pytest.raises(Unavailable, match="a newer Tessera has upgraded the store") as refusal:
+                call()
+            assert refusal.value.definite
+        assert store.counts(recount=True).queues["q"].ready == 1
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOST_RACES_MAX
 from tessera.storage.connection import refusal_of
 from tessera.storage.jobs import AGAIN, Job
+from tessera.storage.migrate import upgraded
 from tessera.storage.port import LostRace
 from tessera.storage.sqlite import Writer
 
@@ -36,7 +37,7 @@ def run_alone(writer: Writer, job: Job) -> None:
         except Exception as error:
             writer.rollback()
             log.exception("verb %s failed", getattr(job.verb, "__name__", job.verb))
-            job.outcome = refusal_of(error)
+            job.outcome = upgraded(writer.connection) or refusal_of(error)
             return
         else:
             return

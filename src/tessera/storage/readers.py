@@ -17,6 +17,7 @@ from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
 from tessera.storage.connection import connect, connect_to_look, refusal_of
+from tessera.storage.migrate import upgraded
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
 from tessera.storage.wal import Wal
@@ -112,7 +113,11 @@ class Readers:
                 raise Unavailable("the store is closed", definite=True)
             reader = reader or Reader(self._path)
             return reader.read(look, self._runtime, self._clock, self._wal, args)
-        except apsw.Error as error:
+        except (apsw.Error, TypeError) as error:  # a row may have grown
+            if reader is not None and (newer := upgraded(reader.connection)):
+                raise newer from error
+            if isinstance(error, TypeError):
+                raise
             if isinstance(error, apsw.CorruptError):
                 log.error("a look met a damaged page of the store's file: %s", error)
             raise refusal_of(error) from error
