@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import psycopg
+
 from tessera.errors import Unavailable
 from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
@@ -16,7 +18,7 @@ from tessera.storage.forks import USED_BY_PARENT, keep, watch
 from tessera.storage.jobs import Job, answer, resolve
 from tessera.storage.migrate_postgres import migrate
 from tessera.storage.port import Answer, News, Verb
-from tessera.storage.postgres.connection import Dsn
+from tessera.storage.postgres.connection import Dsn, refusal_of
 from tessera.storage.postgres.crews import Crews
 from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.listening import Listener
@@ -29,8 +31,10 @@ def _home(url: str, runtime: Runtime) -> Home:
         with home.plain() as connection:
             migrate(connection, runtime)
         home.read_clock()
-    except BaseException:
+    except BaseException as error:
         home.close()
+        if isinstance(error, psycopg.Error):
+            raise refusal_of(error) from error
         raise
     return home
 
