@@ -86,8 +86,8 @@ class Checkpointer:
                 self._checkpoint(os.stat(self._wal).st_size)
             except apsw.BusyError:
                 continue  # readers or another process: next time
-            except (apsw.Error, OSError):
-                log.exception("the write-ahead log could not be checkpointed")
+            except (apsw.Error, OSError) as error:
+                log.warning("the write-ahead log could not be checkpointed: %s", error)
 
     def _checkpoint(self, size: int) -> None:
         if size < CHECKPOINT_BYTES:
