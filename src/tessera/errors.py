@@ -57,6 +57,18 @@ class UnsupportedMedia(InvalidRequest):
     status = 415
 
 
+class TargetTooLong(InvalidRequest):
+    """The path and the query together are too long."""
+
+    status = 414
+
+
+class HeadersTooLarge(InvalidRequest):
+    """The headers are too many, or too long together."""
+
+    status = 431
+
+
 class Unauthorized(TesseraError):
     """The key is missing, unknown, expired or revoked."""
 
@@ -144,12 +156,19 @@ class Unavailable(TesseraError):
 
 def from_problem(problem: dict[str, Any]) -> TesseraError:
     """The refusal that a problem document tells of."""
-    error = REGISTRY.get(str(problem.get("code")), TesseraError)(str(problem.get("detail", "")))
+    code = str(problem.get("code"))
+    kind = _BY_STATUS.get((code, problem.get("status"))) or REGISTRY.get(code, TesseraError)
+    error = kind(str(problem.get("detail", "")))
     error.definite = bool(problem.get("definite", error.definite))
     known = {"type", "title", "status", "detail", "code", "definite"}
     error.extra = {name: value for name, value in problem.items() if name not in known}
     return error
 
 
-_KINDS: list[type[TesseraError]] = [TesseraError, *TesseraError.__subclasses__()]
-REGISTRY: dict[str, type[TesseraError]] = {kind.code: kind for kind in _KINDS}
+_FIRST: list[type[TesseraError]] = [TesseraError, *TesseraError.__subclasses__()]
+REGISTRY: dict[str, type[TesseraError]] = {kind.code: kind for kind in _FIRST}
+# With those that have the code of another and a status of their own, each behind it.
+KINDS: tuple[type[TesseraError], ...] = tuple(
+    one for kind in _FIRST for one in (kind, *(kind.__subclasses__() if kind is not TesseraError else ()))
+)
+_BY_STATUS: dict[tuple[str, object], type[TesseraError]] = {(kind.code, kind.status): kind for kind in KINDS}

@@ -27,6 +27,10 @@ WORKSPACE_PATTERN: Final = r"^ws_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
 AGENT_PATTERN: Final = r"^agt_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
 ROLE_PATTERN: Final = r"^role_[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
 TRACEPARENT_PATTERN: Final = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
+ORIGIN_PATTERN: Final = (
+    r"^https?://(?:[a-z0-9.\-]+|\[[0-9a-f:]+\])(?::[0-9]{1,5})?$(?!\n)"  # as a browser sends it
+)
+HOST_PATTERN: Final = r"^[a-z0-9.\-]+$(?!\n)"
 
 # What a person is told who did not keep to a pattern.
 FORMS: Final = {
@@ -41,6 +45,9 @@ FORMS: Final = {
     AGENT_PATTERN: "an agent id: agt_, then a letter or digit and up to 63 of those or _ -",
     ROLE_PATTERN: "a role id: role_, then a letter or digit and up to 63 of those or _ -",
     TRACEPARENT_PATTERN: "a W3C traceparent",
+    ORIGIN_PATTERN: "an origin such as https://board.example or http://localhost:3000: scheme, host in small "
+    "letters, perhaps a port, and nothing behind; * is none, name each",
+    HOST_PATTERN: "a host's name or address without a port, in small letters, such as tessera.example",
     ENTITY_PATTERN: "a topic's or account's id: three numbers with dots, such as 0.0.1002",
 }
 

@@ -10,14 +10,13 @@ from msgspec import Meta, Struct
 
 from tessera.errors import InvalidRequest
 from tessera.limits import LABEL_CHARS_MAX
-from tessera.names import ENTITY_PATTERN
+from tessera.names import ENTITY_PATTERN, HOST_PATTERN, ORIGIN_PATTERN
 from tessera.wording import expected
 
 _PREFIX = "TESSERA_"
-_ORIGIN = r"^https?://[a-z0-9.\-]+(?::[0-9]{1,5})?$(?!\n)|^https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?$(?!\n)"
 
-Origin = Annotated[str, Meta(pattern=_ORIGIN)]
-Host = Annotated[str, Meta(pattern=r"^[a-z0-9.\-]+$(?!\n)")]
+Origin = Annotated[str, Meta(pattern=ORIGIN_PATTERN)]
+Host = Annotated[str, Meta(pattern=HOST_PATTERN)]
 _LISTS = ("cors_origins", "mcp_hosts")
 
 
@@ -31,9 +30,7 @@ class Settings(Struct, frozen=True):
     cors_origins: tuple[Origin, ...] = ()
     reap_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 5.0
     claims_per_minute: Annotated[int, Meta(ge=1)] | None = None  # of one key; None: no quota
-    max_pending_claims: Annotated[int, Meta(ge=1, le=1_000_000)] = (
-        10_000  # waiting for work or for their turn
-    )
+    max_pending_claims: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000  # for work or for their turn
     claim_deadline_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 10.0  # for a claim's turn
     metrics_port: Annotated[int, Meta(ge=0, le=65_535)] | None = None  # of 127.0.0.1: /metrics without a key
     traces: Literal["off", "on"] = "off"  # whether OpenTelemetry is told of every verb
@@ -83,8 +80,9 @@ def _read(model: type[AnySettings], environ: Mapping[str, str], given: dict[str,
         try:
             msgspec.convert({name: value}, model, strict=False)
         except msgspec.ValidationError as error:
-            reason, _ = expected(error, model, of_text=True)
-            raise InvalidRequest(f"{_PREFIX}{name.upper()}: {reason}") from error
+            reason, path = expected(error, model, of_text=True)
+            place = f"number {int(path[len(name) + 1 : -1]) + 1} of the list: " if name in _LISTS else ""
+            raise InvalidRequest(f"{_PREFIX}{name.upper()}: {place}{reason}") from error
     return msgspec.convert(fields, model, strict=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
@@ -133,11 +134,39 @@ class Running:
         return self.process.wait(timeout)
 
 
-def reply_on(bare: socket.socket) -> Reply:
+def reply_on(bare: socket.socket | Answers) -> Reply:
     """The next answer on a bare connection."""
     answer = http.client.HTTPResponse(bare)
     answer.begin()
     return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+
+
+class Answers:
+    """The answers on a bare connection, one after the other, also where several have come at once."""
+
+    def __init__(self, bare: socket.socket) -> None:
+        self._file = _Kept(socket.SocketIO(bare, "r"))
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """What has come, for whoever reads one answer."""
+        return self._file
+
+    def next(self) -> Reply:
+        """The next one."""
+        return reply_on(self)
+
+    def statuses(self, number: int) -> list[int]:
+        """The statuses of the next ones."""
+        return [self.next().status for _ in range(number)]
+
+    def has_ended(self) -> bool:
+        """Whether the server has closed the connection, and nothing is left."""
+        return self._file.read(1) == b""
+
+
+class _Kept(io.BufferedReader):
+    def close(self) -> None:
+        """Stay open for the next answer."""
 
 
 @contextmanager

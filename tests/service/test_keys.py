@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from service.running import Aside, Running, serving
+from service.running import Aside, Running, reply_on, serving
 
 import tessera
 from tessera.limits import WRONG_KEYS_AT_ONCE, WRONG_KEYS_SECONDS
@@ -177,3 +177,15 @@ def test_h11_no_key_is_ever_shown(tmp_path: Path, form: str) -> None:
     for sent in (key, own.admin):
         assert sent.removeprefix("tessera_")[:12].encode() not in shown
     assert not re.search(rb"tessera_(?!other|none)[A-Za-z0-9_-]{20,}", shown)
+
+
+def test_two_keys_are_none(service: Running) -> None:
+    """A request with two `Authorization` headers, equal or not, is 401, and is told that there were two."""
+    mine, body = f"authorization: Bearer {service.admin}\r\n", b'{"queue": "q", "worker": "w"}'
+    for other in (mine, "authorization: Bearer x\r\n", "Authorization: Basic eDp5\r\n"):
+        for keys in (mine + other, other + mine):
+            head = f"POST /v1/tasks/claim HTTP/1.1\r\nhost: h\r\n{keys}content-length: {len(body)}\r\n\r\n"
+            with service.raw(head.encode() + body) as bare:
+                reply = reply_on(bare)
+            assert (reply.status, reply.code) == (401, "unauthorized")
+            assert "sent twice" in reply.json["detail"]

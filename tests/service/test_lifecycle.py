@@ -53,6 +53,11 @@ def test_a_wrong_setting_says_what_is_right(tmp_path: Path) -> None:
     """
     assert "TESSERA_LOG: Not one of text, json" in refused(tmp_path, TESSERA_LOG="xml")
     assert "TESSERA_REAP_SECONDS: Not a number" in refused(tmp_path, TESSERA_REAP_SECONDS="soon")
+    for text in ("*", "https://a.example/", "https://A.example", "a.example", "https://a.example:"):
+        said = refused(tmp_path, TESSERA_CORS_ORIGINS=f"https://b.example, {text}")
+        assert "TESSERA_CORS_ORIGINS: number 2 of the list: Expected an origin such as https://" in said
+        assert "regex" not in said
+    assert "without a port" in refused(tmp_path, TESSERA_MCP_HOSTS="a.example:80")
     assert "on the store's own machine" in refused(tmp_path, "--store", "http://127.0.0.1:8787")
     ended = subprocess.run(
         [*SERVE, "--port", "99999"], capture_output=True, text=True, timeout=30, check=False

@@ -9,7 +9,7 @@ from msgspec import Meta, Raw, Struct
 
 from tessera import limits, names
 from tessera.errors import InvalidRequest
-from tessera.wording import expected
+from tessera.wording import expected, lone_surrogate
 
 Name = Annotated[str, Meta(pattern=names.NAME_PATTERN)]
 NameOrAll = Annotated[str, Meta(pattern=names.NAME_OR_ALL_PATTERN)]
@@ -28,6 +28,7 @@ Wait = Annotated[float, Meta(ge=0, le=limits.WAIT_SECONDS_MAX)]
 Reason = Annotated[str, Meta(max_length=limits.REASON_BYTES_MAX)]
 State = Literal["ready", "leased", "waiting", "done", "dead", "cancelled"]
 Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
+AfterId = Annotated[str, Meta(max_length=128)]  # of the last thing of the page before; empty: from the start
 After = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]  # a cursor that is a number
 Key = Annotated[str, Meta(pattern=names.KEY_PATTERN)]  # of a record or an object
 Prefix = Annotated[str, Meta(max_length=256)]
@@ -51,7 +52,6 @@ class Answer(Model, frozen=True, forbid_unknown_fields=False):
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)
-_FORMS = {f"`str` matching regex {pattern!r}": form for pattern, form in names.FORMS.items()}
 
 
 def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
@@ -61,11 +61,16 @@ def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
     except RecursionError as error:
         raise InvalidRequest("nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(_said(*expected(error, model))) from error
+        said = lone_surrogate(error, document) or _said(*expected(error, model))
+        raise InvalidRequest(said) from error
 
 
 def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
-    """A request from the strings of a path and a query, or `invalid_request` with the field's name."""
+    """A request from the strings of a path and a query, or `invalid_request` with the field's name. An empty
+    `after` is the start of every list, as if it were left out: of those whose cursors are numbers too.
+    """
+    if fields.get("after") == "":
+        fields = {name: value for name, value in fields.items() if name != "after"}
     try:
         return msgspec.convert(fields, type=model, strict=False)
     except msgspec.MsgspecError as error:
@@ -74,8 +79,6 @@ def convert(fields: dict[str, str], model: type[AnyModel]) -> AnyModel:
 
 def _said(detail: str, path: str) -> str:
     """The field first, then what was expected of it."""
-    for pattern, form in _FORMS.items():
-        detail = detail.replace(pattern, form)
     if path:
         detail = f"{path}: {detail[0].lower()}{detail[1:]}"
     return detail[: limits.DETAIL_CHARS_MAX]
@@ -86,7 +89,7 @@ class Nothing(Model, frozen=True):
 
 
 class ListNames(Model, frozen=True):
-    """Which names to list, in byte order; `after` is the last name of the page before."""
+    """Which names or ids to list, in byte order; `after` is the last one of the page before."""
 
     limit: Limit = limits.PAGE_DEFAULT
     after: Prefix | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from tessera import limits
-from tessera.models.base import NULL, Answer, Document, KnownId, Limit, Model, TaskId, Token
+from tessera.models.base import NULL, AfterId, Answer, Document, KnownId, Limit, Model, TaskId, Token
 
 Cost = Annotated[float, Meta(ge=0)]
 JobStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
@@ -36,7 +36,7 @@ class ListJobs(Model, frozen=True):
 
     task_id: KnownId | None = None
     limit: Limit = limits.PAGE_DEFAULT
-    after: KnownId | None = None
+    after: AfterId | None = None
 
 
 class Job(Answer, frozen=True):

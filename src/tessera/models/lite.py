@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from tessera import limits, names
 from tessera.models.base import (
     NULL,
+    AfterId,
     Answer,
     Dependencies,
     Document,
@@ -54,9 +55,12 @@ class Workspace(Answer, frozen=True):
 
 
 class Workspaces(Answer, frozen=True):
-    """Every workspace that exists for the caller, by id."""
+    """A page of the workspaces that exist for the caller, by id; `next` is the cursor of the page that
+    follows, null at the end.
+    """
 
     workspaces: list[Workspace]
+    next: str | None
 
 
 class WorkspaceRef(Model, frozen=True):
@@ -245,7 +249,7 @@ class ListClaims(Model, frozen=True):
     topic_id: TopicId | None = None
     state: ClaimState | None = None
     limit: Limit = limits.PAGE_DEFAULT
-    after: KnownId | None = None
+    after: AfterId | None = None
 
 
 class ClaimView(Answer, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from tessera import limits, names
 from tessera.models.base import (
+    AfterId,
     Answer,
     Delay,
     Dependencies,
@@ -79,7 +80,7 @@ class ListTasks(Model, frozen=True):
     state: State | None = None
     kind: Name | None = None
     limit: Limit = limits.PAGE_DEFAULT
-    after: KnownId | None = None
+    after: AfterId | None = None
 
 
 class TaskView(Answer, frozen=True):

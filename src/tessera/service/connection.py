@@ -1,30 +1,35 @@
 """What the server's HTTP/1.1 protocol leaves open to the impolite: slow or endless headers, text that is no
-HTTP, a refused client that goes on sending, one that never reads.
+HTTP, requests without end before their answers, a refused client that goes on sending, one that never reads.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from httptools import HttpParserError, HttpParserUpgrade
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import (
+    FEED_BYTES,
     HEAD_BYTES_MAX,
     HEAD_SECONDS_MAX,
     IDLE_SECONDS_MAX,
     LINGER_SECONDS,
+    PIPELINED_MAX,
     SECOND_US,
     WRITE_SECONDS_MAX,
 )
 from tessera.runtime import Runtime
-from tessera.service import answers
 from tessera.service.express import Express, Passage
+from tessera.service.head import Head, refusal_of, too_large, with_path
+from tessera.service.words import ExpressWords, LastWords, TaskWords
 
 
 class Connection(HttpToolsProtocol):
-    """One client. Whoever makes connections sets the class's `runtime`."""
+    """One client. Whoever makes connections sets the class's `runtime`; their application answers what is no
+    request with `refuse_unheard`.
+    """
 
     runtime: ClassVar[Runtime]
 
@@ -34,37 +39,96 @@ class Connection(HttpToolsProtocol):
         self._express: Express | None = getattr(self.app, "express", None)
         self._passage: Passage | None = None  # of the request that arrives, if it may go the express way
         self._body = b""  # of that request
-        self._idle_us: int | None = None  # since the answer to one that did
-        self._head_bytes = 0
+        self._answering: RequestResponseCycle | None = None  # the one of several requests whose turn it is
+        self._idle_us: int | None = None  # since the answer to one that went the express way
+        self._head = Head()
         self._in_head = True
+        self._begun = False  # that is: there is more of it than empty lines
+        self._loose_bytes = 0  # since a head began, or since a body's last byte
+        self._unfed = b""  # what has arrived and the parser has not had
+        self._feeding = False
         self._since_us: int | None = self.runtime.elapsed_us()  # of the headers that are arriving
         self._stuck_us: int | None = None  # since the client reads no more
+        self._held_up = False  # what comes next, by that
+        self._refusal: TesseraError | None = None  # the last word of the connection, and not said yet
         self._lingering = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has hung up: whoever works for it is told, also if requests came behind that one."""
+        super().connection_lost(exc)
+        if (cycle := self._answering) is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         """Some of a request, or of several."""
-        if self._lingering:
+        if self._lingering or self._refusal is not None:
             return  # thrown away
         self._idle_us = None
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._since_us is None:
-                self._since_us = self.runtime.elapsed_us()
-        super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
-            self.send_400_response(f"the headers are over the limit of {HEAD_BYTES_MAX} bytes")
+        self._unfed = self._unfed + data if self._unfed else data
+        self._feed()
+
+    def _feed(self) -> None:
+        """Let the parser have what has arrived. Of many requests that came at once some wait unread: else one
+        client could fill the memory with them, and keep the loop for all of them together.
+        """
+        if self._feeding:
+            return
+        self._feeding = True
+        try:
+            while self._unfed and self._may_feed():
+                piece, self._unfed = self._unfed[:FEED_BYTES], self._unfed[FEED_BYTES:]
+                self._feed_piece(piece)
+        finally:
+            self._feeding = False
+        if self._unfed:
+            self.flow.pause_reading()
+
+    def _may_feed(self) -> bool:
+        takes = len(self.pipeline) < PIPELINED_MAX and not self.flow.write_paused
+        return takes and not self.transport.is_closing()
+
+    def _feed_piece(self, piece: bytes) -> None:
+        self._loose_bytes += len(piece)
+        self._unset_keepalive_if_required()
+        if self._in_head and self._since_us is None:
+            self._since_us = self.runtime.elapsed_us()
+        try:
+            self.parser.feed_data(piece)
+        except HttpParserUpgrade as upgrade:  # to what nobody here speaks: it goes on as it was
+            self._unfed = piece[upgrade.args[0] :] + self._unfed
+        except HttpParserError as error:
+            self._refuse(refusal_of(error))
+        else:
+            if self._loose_bytes > HEAD_BYTES_MAX:
+                self._refuse(too_large())
 
     def on_message_begin(self) -> None:
         """The parser's word that a request begins. ASGI's scope is made when it is needed."""
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
+        self._begun = True
+        self._head.begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Some of the request's target."""
+        self._head.target(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header. What comes behind a body is none: nobody has looked at it on its way here."""
+        if self._in_head:
+            super().on_header(name, value)
+            self._head.header(*self.headers[-1])
 
     def on_headers_complete(self) -> None:
         """The parser's word that the headers are there."""
         self._in_head = False
         self._since_us = None
+        self._loose_bytes = 0
         self._body = b""
+        self._head.refuse(self.parser.get_method(), self.parser.get_http_version(), self.url)
         if self._express is not None and self._may_go_express(self._express):
             self._passage = self._express.passage(self.url, self.headers, self.client)
         if self._passage is None:
@@ -72,6 +136,7 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Some of a request's body."""
+        self._loose_bytes = 0
         if self._passage is None:
             super().on_body(body)
         else:
@@ -81,15 +146,16 @@ class Connection(HttpToolsProtocol):
         """The parser's word that the request is there whole."""
         if self._passage is not None and self._passage.heard(self._body):
             passage, self._passage = self._passage, None
-            words: Any = _ExpressWords(self)
-            self.cycle = words
+            words: Any = ExpressWords(self)
+            self.cycle = self._answering = words
             passage.go(words)
         else:
             if self._passage is not None:
                 self._take_the_ordinary_way()
             super().on_message_complete()
         self._in_head = True
-        self._head_bytes = 0
+        self._begun = False
+        self._loose_bytes = 0
 
     def _may_go_express(self, express: Express) -> bool:
         """Whether the request is of that kind, and none before it is still to be answered."""
@@ -109,25 +175,60 @@ class Connection(HttpToolsProtocol):
         self._passage = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
-        self.url, self.expect_100_continue = url, expects
+        self.url, self.expect_100_continue = with_path(url), expects
         self.headers += headers
         super().on_headers_complete()
-        words: Any = _Words(self, self.cycle)
+        if self.pipeline:
+            self.flow.resume_reading()  # or nobody would hear that the client hangs up
+        words: Any = TaskWords(self, self.cycle)
         self.cycle.transport = words
         scope: Any = self.scope
         scope["tessera.words"] = words
         if self._body:
             super().on_body(self._body)
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is no request, and close."""
-        problem = answers.refused(InvalidRequest(msg))
-        head = [STATUS_LINE[problem.status]]
-        length = (b"content-length", str(len(problem.body)).encode())
-        for name, value in [*problem.headers, length, (b"connection", b"close")]:
-            head += [name, b": ", value, b"\r\n"]
-        self.transport.write(b"".join([*head, b"\r\n", problem.body]))
-        self.linger()
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """A request's turn has come."""
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """An answer has gone out, and what waits behind its request is next: once the client reads."""
+        if self.flow.write_paused and not self.transport.is_closing():
+            self._held_up = True
+            self.flow.pause_reading()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        super().on_response_complete()
+        self._feed()
+        self._say_last()
+
+    def _refuse(self, refusal: TesseraError) -> None:
+        """Answer what is no request, and close; first whatever was asked before it is answered. What arrives
+        meanwhile is thrown away.
+        """
+        if self._refusal is not None or self._lingering or self.transport.is_closing():
+            return
+        self._refusal, self._unfed, self._since_us = refusal, b"", None
+        cycle = self.cycle
+        if cycle is not None and cycle.more_body and not cycle.response_complete:  # the refused one itself
+            if cycle.response_started:
+                self.transport.close()
+                return
+            cycle.disconnected = cycle.response_complete = True
+            cycle.message_event.set()
+            if self.pipeline and self.pipeline[0][0] is cycle:
+                self.pipeline.popleft()
+        self.flow.resume_reading()
+        self._say_last()
+
+    def _say_last(self) -> None:
+        """Answer what was refused, if everything before it has been answered."""
+        owes = self.pipeline or not (self._answering is None or self._answering.response_complete)
+        if self._refusal is not None and not (owes or self._lingering or self.transport.is_closing()):
+            self.app.refuse_unheard(self._refusal, self.client, LastWords(self))
 
     def pause_writing(self) -> None:
         """The client does not read what is sent to it."""
@@ -138,6 +239,12 @@ class Connection(HttpToolsProtocol):
         """It reads again."""
         super().resume_writing()
         self._stuck_us = None
+        if self._held_up:
+            self._held_up = False
+            self._go_on()
+        elif self._unfed:
+            self.flow.resume_reading()
+            self._feed()
 
     def shutdown(self) -> None:
         """The service stops: an idle connection is closed. Over TLS that waits for a word of the client's,
@@ -155,8 +262,8 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
         elif self._since_us is not None and now_us - self._since_us > HEAD_SECONDS_MAX * SECOND_US:
             self._since_us = None
-            if self._head_bytes:
-                self.send_400_response(f"the headers did not arrive within {HEAD_SECONDS_MAX} seconds")
+            if self._begun:
+                self._refuse(InvalidRequest(f"the headers did not arrive within {HEAD_SECONDS_MAX} seconds"))
             else:
                 self.transport.close()
         elif self._passage is not None:  # its body is late: the ordinary way waits for it, but not for ever
@@ -164,11 +271,11 @@ class Connection(HttpToolsProtocol):
         elif self._idle_us is not None and now_us - self._idle_us > IDLE_SECONDS_MAX * SECOND_US:
             self.transport.close()
 
-    def answered_express(self, words: _ExpressWords) -> None:
+    def answered_express(self, words: ExpressWords) -> None:
         """A request that went the express way has been answered."""
         if not words.keep_alive:
             self.transport.close()
-        elif self.pipeline:
+        elif self.pipeline or self._refusal is not None or self._unfed or self.flow.write_paused:
             self.on_response_complete()
         else:
             self._idle_us = self.runtime.elapsed_us()
@@ -179,9 +286,6 @@ class Connection(HttpToolsProtocol):
         """
         if self._lingering or self.transport.is_closing():
             return
-        if self.cycle is not None and not self.cycle.response_complete:  # what it asked before is not heard
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
         if not self.transport.can_write_eof():
             self.transport.close()
             return
@@ -189,90 +293,3 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
-
-
-class _Words:
-    """One response's way out, and the transport as it sees it. The service asks this beside ASGI's own
-    messages: one call for a whole answer costs a third of two messages.
-    """
-
-    __slots__ = ("_connection", "_cycle", "write")
-
-    def __init__(self, connection: Connection, cycle: RequestResponseCycle) -> None:
-        self._connection = connection
-        self._cycle = cycle
-        self.write = connection.transport.write
-
-    def is_closing(self) -> bool:
-        """Whether the client hears no more."""
-        return self._cycle.disconnected or self._connection.transport.is_closing()
-
-    def unread(self) -> bool:
-        """Whether some of the request has not arrived."""
-        return self._cycle.more_body
-
-    def reply(self, status: int, headers: answers.Pairs, body: bytes) -> None:
-        """Send a whole answer, headers of ours alone. Without a client there is nothing to do."""
-        cycle = self._cycle
-        if cycle.disconnected:
-            return
-        shown = body if cycle.scope["method"] != "HEAD" else b""
-        text, cycle.keep_alive = _text(status, headers, shown, cycle.keep_alive)
-        self.write(text)
-        cycle.response_started = cycle.response_complete = True
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            self.close()
-        cycle.on_response()
-
-    def close(self) -> None:
-        """Close; before the request has arrived whole, politely."""
-        if self._cycle.more_body:
-            self._connection.linger()
-        else:
-            self._connection.transport.close()
-
-
-class _ExpressWords:
-    """The same for a request on the express way, which has arrived whole; and that request as the server's
-    protocol sees the one under way.
-    """
-
-    __slots__ = ("_connection", "disconnected", "keep_alive", "response_complete")
-
-    message_event = asyncio.Event()  # whoever sets it tells nobody
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self.disconnected = False
-        self.keep_alive = True
-        self.response_complete = False
-
-    def is_closing(self) -> bool:
-        """Whether the client hears no more."""
-        return self.disconnected or self._connection.transport.is_closing()
-
-    def unread(self) -> bool:
-        """Nothing is."""
-        return False
-
-    def reply(self, status: int, headers: answers.Pairs, body: bytes) -> None:
-        """Send a whole answer. Without a client there is nothing to do."""
-        self.response_complete = True
-        if self.is_closing():
-            return
-        text, self.keep_alive = _text(status, headers, body, self.keep_alive)
-        self._connection.transport.write(text)
-        self._connection.answered_express(self)
-
-
-def _text(status: int, headers: answers.Pairs, body: bytes, keep_alive: bool) -> tuple[bytes, bool]:
-    """An answer as it is sent, and whether its connection is kept after it."""
-    text, says = [STATUS_LINE[status]], False
-    for name, value in headers:
-        text += (name, b": ", value, b"\r\n")
-        says = says or name == b"connection"  # which we only ever close
-    if not (keep_alive or says):
-        text.append(b"connection: close\r\n")
-    text += (b"\r\n", body)
-    return b"".join(text), keep_alive and not says

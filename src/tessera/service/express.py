@@ -68,7 +68,7 @@ class Express:
         request = Request("POST", target.row.path or "", headers, client, None)
         try:
             self._edge.refuse(request)
-            caller = self._keys.known(secret_of(headers.last(b"authorization")))
+            caller = self._keys.known(secret_of(headers))
             refuse_unread(headers, EXPRESS_BODY_BYTES_MAX)
         except TesseraError:
             return None

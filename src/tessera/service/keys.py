@@ -9,6 +9,7 @@ from tessera.limits import KEYS_REMEMBERED_MAX, WRONG_KEYS_AT_ONCE, WRONG_KEYS_S
 from tessera.rules.buckets import Buckets
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
+from tessera.service.requests import Headers
 from tessera.steps.keys import digest
 from tessera.storage.port import EngineOnLoop
 from tessera.surface import caller_for
@@ -59,8 +60,11 @@ class Keys:
                 raise RateLimited("too many wrong keys", retry_after_seconds=seconds)
 
 
-def secret_of(authorization: bytes | None) -> str:
-    """The secret of an `Authorization` header, or `unauthorized`."""
+def secret_of(headers: Headers) -> str:
+    """The secret of a request's `Authorization` header, or `unauthorized`."""
+    if headers.is_twice(b"authorization"):
+        raise Unauthorized("the header authorization was sent twice: which key counts?")
+    authorization = headers.last(b"authorization")
     if authorization is None:
         raise Unauthorized("no key: send Authorization: Bearer KEY")
     scheme, _, secret = authorization.partition(b" ")

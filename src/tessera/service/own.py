@@ -10,12 +10,10 @@ from msgspec import Struct
 
 from tessera.errors import (
     Forbidden,
-    InvalidRequest,
     NotFound,
     RateLimited,
     ScopeDenied,
     TesseraError,
-    Unauthorized,
     Unavailable,
     UnsupportedMedia,
 )
@@ -45,7 +43,7 @@ class Own(Struct, frozen=True):
     text: str
     tag: str
     answers: dict[int, Said]
-    refusals: tuple[type[TesseraError], ...] = ()
+    refusals: tuple[type[TesseraError], ...] = ()  # beside those of every path
     method: str = "GET"
     needs: str = "nothing"
     body: Said | None = None
@@ -64,20 +62,19 @@ OWN: Final = (
         "Whether the process answers, and nothing of the store: that is at `/v1/health`.", "service",
         {200: Said("It does.", {"type": "object", "properties": {"ok": {"const": True}}, "required": ["ok"]},
                    {"ok": True})},
-        (Unauthorized, TesseraError),
     ),
     Own(
         OPENAPI, "openapi", "Read this description",
         "The description of this interface, in OpenAPI 3.1; `tessera openapi` prints the same.", "service",
         {200: Said("The description.", {"type": "object"}, {"openapi": "3.1.0"})},
-        (Unauthorized, Forbidden, TesseraError),
+        (Forbidden,),
     ),
     Own(
         METRICS, "metrics", "Read the figures",
         "The service's figures in Prometheus's text form. `TESSERA_METRICS_PORT` opens a port of the "
         "service's own machine that needs no key for them.", "service",
         {200: Said("The figures.", {"type": "string"}, "tessera_claims_limit 24.0\n", "text/plain")},
-        (Unauthorized, Forbidden, ScopeDenied, RateLimited, TesseraError, Unavailable), needs="admin",
+        (Forbidden, ScopeDenied, RateLimited, Unavailable), needs="admin",
     ),
     Own(
         MCP, "mcp", "Call a tool over MCP",
@@ -89,8 +86,7 @@ OWN: Final = (
             400: Said("The body is no message of the protocol, or its headers belie it.", _RPC, _ERROR),
             404: Said("There is no such method in the protocol's revision.", _RPC, _ERROR),
         },
-        (InvalidRequest, Unauthorized, Forbidden, NotFound, UnsupportedMedia, RateLimited, TesseraError,
-         Unavailable),
+        (Forbidden, NotFound, UnsupportedMedia, RateLimited, Unavailable),
         method="POST", needs="any key", body=Said("One message.", {"type": "object"}, _CALL),
     ),
 )  # fmt: skip

@@ -13,11 +13,12 @@ from typing import Any, Final
 from tessera.errors import TesseraError
 from tessera.runtime import Runtime
 from tessera.service import answers
-from tessera.service.answers import Answer, Pairs
+from tessera.service.answers import Answer, Pairs, Words
 from tessera.service.cors import Cors
 from tessera.service.logs import RequestLog
 from tessera.service.metrics import EMPTY, OK, Metrics
 from tessera.service.request import Request
+from tessera.service.requests import Headers
 
 log = logging.getLogger("tessera.service")
 
@@ -50,6 +51,14 @@ class Replies:
             return answers.refused(error)
         log.error("request %s failed", request.id, exc_info=error)
         return answers.refused(TesseraError())
+
+    def refuse_unheard(self, refusal: TesseraError, client: Any, words: Words) -> None:
+        """Answer what came instead of a request like any other."""
+        request = Request("-", "-", Headers(()), client, words)
+        self.begin(request)
+        answer = self.failed(request, refusal)
+        answer.reply(self.headers(request), words)
+        self.note(request, answer)
 
     def headers(self, request: Request) -> Pairs:
         """What an answer carries beside its own."""

@@ -22,6 +22,7 @@ from tessera.limits import BODIES_BYTES_MAX, BODY_SECONDS_MAX, JSON_BODY_BYTES_M
 from tessera.models import Model
 from tessera.names import IDEMPOTENCY_KEY_PATTERN
 from tessera.surface import Row
+from tessera.wording import lone_surrogate
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -59,6 +60,10 @@ class Headers:
         if value is None and name in self._values:
             raise InvalidRequest(f"the header {name.decode()} was sent twice")
         return value and value.strip(_WHITE)
+
+    def is_twice(self, name: bytes) -> bool:
+        """Whether a header was sent more than once."""
+        return self._values.get(name, b"") is None
 
     def last(self, name: bytes) -> bytes | None:
         """The same, but one sent twice counts as none."""
@@ -234,7 +239,7 @@ def _with_names(document: bytes, named: dict[str, str]) -> bytes:
     try:
         fields = msgspec.json.decode(document, type=dict[str, Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest("the body is no JSON object") from error
+        raise InvalidRequest(lone_surrogate(error, document) or "the body is no JSON object") from error
     if twice := named.keys() & fields.keys():
         raise InvalidRequest(f"{min(twice)}: belongs in the path")
     return msgspec.json.encode({**fields, **named})

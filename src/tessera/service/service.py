@@ -12,7 +12,7 @@ from tessera import models
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import MethodNotAllowed, NotFound
 from tessera.limits import BATCHES_AT_ONCE
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules import grants, waits
@@ -101,6 +101,7 @@ class Service:
                 runtime,
             )
         )
+        self.refuse_unheard = self._replies.refuse_unheard
         engine.watch(self._tell)
 
     def stop(self) -> None:
@@ -198,7 +199,7 @@ class Service:
         return NOBODY if target.row.needs == "nothing" else await self._holder(request)
 
     async def _holder(self, request: Request) -> Caller:
-        secret = secret_of(request.headers.last(b"authorization"))
+        secret = secret_of(request.headers)
         return await self._keys.caller(secret, self._edge.address(request))
 
     async def _ask(

@@ -1,12 +1,9 @@
-"""Which file a store is, and files made whole or not at all: a name of one's own while it is being written,
-then the name it is for.
-"""
+"""Files made whole or not at all: a name of one's own while it is being written, then the name it is for."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,18 +12,7 @@ from tessera.errors import InvalidRequest, Unavailable
 from tessera.runtime import Runtime
 
 fsync = os.fsync  # by this name, so that a test can stand in for the disk
-_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 SIDECARS = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
-
-
-def file_of(url: str) -> str:
-    """The file that a store's URL names, whatever links lead to it and wherever the process goes from here:
-    SQLite keeps its own beside it.
-    """
-    file = _named(url)
-    if file == ":memory:" or "\0" in file:
-        raise InvalidRequest("a store is a file on disk: name one (tests: tessera.testing.temporary_store)")
-    return os.path.realpath(file)
 
 
 @contextmanager
@@ -88,20 +74,6 @@ def refuse_taken(file: str) -> None:
     """Refuse a name that something has."""
     if os.path.lexists(file):
         raise InvalidRequest(f"{file} exists: name another, or use --force")
-
-
-def _named(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
-            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
-        return url
-    if scheme == "sqlite" and rest.startswith("/"):
-        return rest[1:]
-    raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
-        "postgresql://host/database or http://host"
-    )
 
 
 def _link(name: str, file: str) -> None:

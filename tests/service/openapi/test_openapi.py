@@ -20,7 +20,7 @@ from verbs.refusals import EVERY_VERB, REFUSALS
 
 import tessera.service
 from tessera import models
-from tessera.errors import REGISTRY, RateLimited, UnsupportedMedia
+from tessera.errors import KINDS, RateLimited, UnsupportedMedia
 from tessera.models import Claim, Submitted
 from tessera.service.openapi.document import document
 from tessera.service.openapi.refusals import of_verb, refusals
@@ -121,7 +121,9 @@ def test_the_door_adds_its_own_refusals() -> None:
     assert RateLimited not in refusals(SURFACE["health"])
     assert UnsupportedMedia in refusals(SURFACE["put_blob"])
     assert UnsupportedMedia not in refusals(SURFACE["get_blob"])
-    assert {kind.status for kind in refusals(SURFACE["submit_batch"])} == {400, 401, 403, 415, 429, 500, 503}
+    assert {kind.status for kind in refusals(SURFACE["submit_batch"])} == {
+        400, 401, 403, 414, 415, 429, 431, 500, 503
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -133,7 +135,7 @@ def test_every_refusal_is_a_problem_document(name: str) -> None:
             continue
         content = followed(response)["content"]["application/problem+json"]
         for code, example in content["examples"].items():
-            assert REGISTRY[code].status == int(status) or (code, status) == ("invalid_request", "415")
+            assert (code, int(status)) in {(kind.code, kind.status) for kind in KINDS}
             assert example["value"]["status"] == int(status)
 
 
@@ -265,3 +267,16 @@ def test_operations_are_rows_and_the_services_own() -> None:
     assert set(OPERATIONS) == {name for name, row in ROWS.items() if row.flag is None} | {
         own.name for own in OWN
     }
+
+
+def test_every_status_is_told_of() -> None:
+    """Each status of each code stands in the description and on the page of errors; and whatever is asked may
+    be refused before it is looked at.
+    """
+    page = (Path(__file__).parents[3] / "docs" / "errors.md").read_text(encoding="utf-8")
+    told = {status for _, _, operation in OPERATIONS.values() for status in operation["responses"]}
+    for kind in KINDS:
+        assert f"| `{kind.code}` | {kind.status} |" in page
+        assert str(kind.status) in told or f"{kind.status} with `Allow`" in document()["info"]["description"]
+    for _, _, operation in OPERATIONS.values():
+        assert {"400", "401", "414", "431", "500"} <= operation["responses"].keys()

@@ -9,6 +9,7 @@ import msgspec
 
 from tessera.names import VERSION
 from tessera.service.openapi.operations import SECURITY, Operations
+from tessera.service.openapi.refusals import OF_EVERY_PATH
 from tessera.service.openapi.responses import Responses, header_components, headers, problem_schema
 from tessera.service.openapi.schemas import PROBLEM, Schemas
 from tessera.service.own import OWN, Own, Said
@@ -93,7 +94,7 @@ def _own(own: Own, responses: Responses) -> dict[str, Any]:
     }  # fmt: skip
     if own.body is not None:
         operation["requestBody"] = {"required": True, "content": _content(own.body)}
-    refused = responses.refused(own.refusals)
+    refused = responses.refused(OF_EVERY_PATH | set(own.refusals))
     found: dict[str, Any] = {}
     for status, said in own.answers.items():
         answer = {"description": said.text, "headers": headers(), "content": _content(said)}

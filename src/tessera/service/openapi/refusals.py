@@ -14,8 +14,10 @@ from typing import Any, Final
 
 from tessera.errors import (
     Forbidden,
+    HeadersTooLarge,
     InvalidRequest,
     RateLimited,
+    TargetTooLong,
     TesseraError,
     Unauthorized,
     Unavailable,
@@ -24,18 +26,21 @@ from tessera.errors import (
 from tessera.models import Submitted
 from tessera.service.own import OPEN_PATHS
 from tessera.surface import Row
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 Kind = type[TesseraError]
 _HOUSE: Final = "tessera."
-_OF_EVERY_ROW: Final[frozenset[Kind]] = frozenset({InvalidRequest, Unauthorized, Unavailable, TesseraError})
+# Of whatever is asked: what is no request, and what is too long to be looked at.
+OF_EVERY_PATH: Final[frozenset[Kind]] = frozenset(
+    {InvalidRequest, TargetTooLong, HeadersTooLarge, Unauthorized, TesseraError}
+)
 
 
 def refusals(row: Row) -> frozenset[Kind]:
     """What a row can be refused with over HTTP. `unauthorized` is every row's, for a key in a query string is
     refused everywhere.
     """
-    kinds = set(_OF_EVERY_ROW)
+    kinds = {*OF_EVERY_PATH, Unavailable}
     if row.answer is not Submitted:  # whose answer holds its refusals, one for each submit
         kinds |= of_verb(row.verb)
     if row.path not in OPEN_PATHS:

@@ -22,7 +22,7 @@ class Word(Struct, frozen=True):
 
 
 FIELDS: Final[dict[str, Word]] = {
-    "after": Word("", "The cursor of the page before: its `next`, or the last thing that it showed."),
+    "after": Word("", "The page before's `next`, or the last thing that it showed; empty: the start."),
     "agent_id": Word("agt_ann", "The agent, as its workspace knows it."),
     "agree": Word(True, "Whether the two counts are equal."),
     "approval": Word(None, "The owner's word, from `tessera approvals issue`; `public` needs it."),
