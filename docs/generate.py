@@ -186,7 +186,8 @@ def _verbs() -> str:
         "HTTP ([the service](guides/service.md)). Sizes and ranges are refused with",
         "`invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
         "names, task ids and keys have the forms of the [glossary](glossary.md#forms). A list's `after` is",
-        "the `next` of the page before, or the last thing that it showed; empty, as left out, it is the start.",
+        "the `next` of the page before, or the last thing that it showed; empty, or left out, it is the",
+        "start.",
         "",
         _table(
             ("Verb", "Command", "HTTP", "Needs"),

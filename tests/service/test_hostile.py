@@ -91,6 +91,11 @@ def test_h12_a_compressed_body_is_not_opened(service: Running) -> None:
     for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip", "x-unknown"):
         reply = service.post("/v1/tasks", bomb, headers={"content-encoding": coding})
         assert (reply.status, reply.code) == (415, "invalid_request")
+    for path in ("/v1/tasks", "/v1/blobs"):
+        for coding in ("gzip, chunked", "identity, chunked"):
+            chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(bomb), bomb)
+            with service.raw(head(service, path, f"transfer-encoding: {coding}") + chunks) as bare:
+                assert reply_on(bare).status == 415
     assert service.post("/v1/tasks", bomb, key=None, headers={"content-encoding": "gzip"}).status == 401
 
 

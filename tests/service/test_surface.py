@@ -191,19 +191,13 @@ ASKS: dict[str, Callable[[Stage], dict[str, Any]]] = {
 }
 
 
-def place(stage: Stage, row: Row) -> tuple[str, dict[str, Any]]:
-    """A row's path, with the names in it, and the fields that travel beside."""
+def ask(stage: Stage, row: Row, key: str | None) -> Reply:
+    """Ask a row with a key."""
     fields = ASKS.get(row.name, lambda stage: {})(stage)
     fields.pop("_", None)
     path = row.path or ""
     for name in [name for name in fields if name.startswith("{")]:
         path = path.replace(name, fields.pop(name))
-    return path, fields
-
-
-def ask(stage: Stage, row: Row, key: str | None) -> Reply:
-    """Ask a row with a key."""
-    path, fields = place(stage, row)
     query = {**(fields if row.reads else {}), **({row.flag: "true"} if row.flag is not None else {})}
     path += f"?{urlencode(query)}" if query else ""
     headers = {"idempotency-key": f"key-{next(_numbers)}"} if row.name == "submit" else {}
@@ -304,18 +298,3 @@ def test_the_table_is_all_there_is(service: Running) -> None:
     for name in set(ROWS) - set(ASKS):
         required = [one for one in msgspec.structs.fields(ROWS[name].ask) if one.required]
         assert required == [], name
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, row in ROWS.items() if row.reads and "after" in row.ask.__struct_fields__]
-)
-def test_an_empty_after_is_the_start(service: Running, name: str) -> None:
-    """Every list begins at its start when `after` is empty, as when it is left out."""
-    row = ROWS[name]
-    path, fields = place(Stage(service), row)
-    flag = {} if row.flag is None else {row.flag: "true"}
-    whole, again = (
-        service.get(f"{path}?{urlencode({**fields, **flag, **start})}") for start in ({}, {"after": ""})
-    )
-    assert (whole.status, again.status) == (200, 200)
-    assert again.json == whole.json
