@@ -1,5 +1,5 @@
-"""Writes what comes from the code: pages on states, errors and verbs, and the client for event loops.
-`make docs`, or `python -m docs.generate`.
+"""Writes what comes from the code: pages on states, errors, verbs and answers, and the client for event
+loops. `make docs`, or `python -m docs.generate`.
 
 A test compares the pages with what this would write, so they cannot drift.
 """
@@ -10,35 +10,15 @@ import inspect
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
 
-import msgspec
-
-from docs import asynchronous
-from tessera import errors, models, names, states
+from docs import asynchronous, verb_pages
+from docs.writing import NOTE, table
+from tessera import errors, states
 from tessera.messages.errors import KINDS as MAIL_ERRORS
 from tessera.names import EVENT_TYPES
-from tessera.surface import SURFACE, Row
-from tessera.verbs.define_queue import DEFAULTS, define_queue
 from tessera.wake import states as wakes
 
 HERE = Path(__file__).parent
-_FIRST = {"lease_seconds": None, "accounts": [], "role_ids": [], "capabilities": [], "active": True}
-FORMS = {
-    names.NAME_PATTERN: "name",
-    names.NAME_OR_ALL_PATTERN: "name or `*`",
-    names.TASK_ID_PATTERN: "task id",
-    names.KEY_PATTERN: "record or object key",
-    names.SHA256_PATTERN: "SHA-256 in hex",
-    names.MEDIA_TYPE_PATTERN: "media type",
-    names.IDEMPOTENCY_KEY_PATTERN: "idempotency key",
-    names.TRACEPARENT_PATTERN: "W3C traceparent",
-    names.WORKSPACE_PATTERN: "workspace id",
-    names.AGENT_PATTERN: "agent id",
-    names.ROLE_PATTERN: "role id",
-    names.ENTITY_PATTERN: "topic or account",
-}
-NOTE = "<!-- Made by `make docs` from the code. Change it there. -->\n"
 
 
 def pages() -> dict[Path, str]:
@@ -46,7 +26,8 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "states.md": _states(),
         HERE / "errors.md": _errors(),
-        HERE / "verbs.md": _verbs(),
+        HERE / "verbs.md": verb_pages.verbs(),
+        HERE / "answers.md": verb_pages.answers(),
         asynchronous.HOME: asynchronous.source(),
     }
 
@@ -74,6 +55,8 @@ def _task_states() -> str:
             "",
             "Every transition there is, and the events of the log that announce it. A waiting task also",
             f"says why it waits: {', '.join(f'`{reason}`' for reason in states.WAIT_REASONS)}.",
+            "In the database states are numbers, from 0: "
+            f"{', '.join(f'`{name}`' for name in states.STATES)}.",
             "",
             "```mermaid",
             "stateDiagram-v2",
@@ -81,9 +64,9 @@ def _task_states() -> str:
             *ends,
             "```",
             "",
-            _table(("From", "To", "Event"), rows),
+            table(("From", "To", "Event"), rows),
             "",
-            "All event types, in the order of their numbers in the database:",
+            "All event types, in the order of their numbers in the database, from 0:",
             ", ".join(f"`{event}`" for event in EVENT_TYPES) + ".",
             "",
         ]
@@ -93,12 +76,12 @@ def _task_states() -> str:
 def _wake_states() -> str:
     """The two tables of the wake room."""
     parts = [""]
-    for title, table in (("A wake's delivery", wakes.DELIVERY), ("An endpoint", wakes.ENDPOINT)):
+    for title, moves in (("A wake's delivery", wakes.DELIVERY), ("An endpoint", wakes.ENDPOINT)):
         rows = [
             (f"`{before}`" if before else "(new)", f"`{after}`", _listed(events))
-            for (before, after), events in table.items()
+            for (before, after), events in moves.items()
         ]
-        parts += [f"## {title}", "", _table(("From", "To", "Event"), rows), ""]
+        parts += [f"## {title}", "", table(("From", "To", "Event"), rows), ""]
     return "\n".join(parts)
 
 
@@ -132,7 +115,7 @@ def _publication_states() -> str:
             "  abandoned --> [*]",
             "```",
             "",
-            _table(("From", "To", "Crash point"), rows),
+            table(("From", "To", "Crash point"), rows),
             "",
         ]
     )
@@ -175,121 +158,7 @@ def _error_table(kinds: Iterable[type[errors.TesseraError]]) -> str:
         )
         for kind in kinds
     ]
-    return _table(("Code", "Status", "Definite", "When"), rows)
-
-
-def _verbs() -> str:
-    parts = [
-        "# Verbs",
-        NOTE,
-        "What a store can be asked, the same in the library, on the command line and over",
-        "HTTP ([the service](guides/service.md)). Sizes and ranges are refused with",
-        "`invalid_request`, naming the field. Times are RFC 3339 in UTC, durations are seconds;",
-        "names, task ids and keys have the forms of the [glossary](glossary.md#forms). A list's `after` is",
-        "the `next` of the page before, or the last thing that it showed; empty, or left out, it is the",
-        "start.",
-        "",
-        _table(
-            ("Verb", "Command", "HTTP", "Needs"),
-            [
-                (f"[`{row.name}`](#{row.name})", f"`tessera {row.command}`", _http(row), row.needs)
-                for row in SURFACE.values()
-            ],
-        ),
-        "",
-    ]
-    for row in SURFACE.values():
-        parts += _verb(row)
-    return "\n".join(parts)
-
-
-def _http(row: Row) -> str:
-    """Where a verb is met over HTTP, and its status where that is not 200."""
-    if row.path is None:
-        return ""
-    return f"`{row.method} {row.path}`" + ("" if row.status == 200 else f" {row.status}")
-
-
-def _verb(row: Row) -> list[str]:
-    lines = [f"## {row.name}", "", " ".join((inspect.getdoc(row.verb) or "").split()), ""]
-    if row.tool is not None:
-        wide = " in the wide set" if row.tool == "wide" else ""
-        lines += [f"A tool over MCP{wide}: [agents over MCP](guides/mcp.md).", ""]
-    if fields := msgspec.structs.fields(row.ask):
-        lines += [_fields(row, fields), ""]
-    for field in fields:
-        part = _listed_model(field.type)
-        if part is not None and part not in {other.ask for other in SURFACE.values()}:
-            lines += [f"Each {part.__name__}:", "", _fields(row, msgspec.structs.fields(part)), ""]
-    if row.body == "bytes":
-        lines += ["The bytes travel beside these fields.", ""]
-    answer = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(row.answer))
-    lines += [f"Answers `{row.answer.__name__}`: {answer}.", ""]
-    return lines
-
-
-def _fields(row: Row, fields: tuple[msgspec.structs.FieldInfo, ...]) -> str:
-    rows = [
-        (f"`{field.name}`", _type(field.type), "required" if field.required else _default(row, field))
-        for field in fields
-    ]
-    return _table(("Field", "Type", "Default"), rows)
-
-
-def _default(row: Row, field: msgspec.structs.FieldInfo) -> str:
-    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: Any
-    if value is msgspec.UNSET:
-        first = getattr(DEFAULTS, field.name) if row.verb is define_queue else _FIRST[field.name]
-        return f"`{msgspec.json.encode(first).decode()}` when it is new, else unchanged"
-    return f"`{msgspec.json.encode(value).decode()}`"
-
-
-def _type(kind: Any) -> str:
-    """A field's type in words, from its JSON Schema."""
-    if kind is models.Raw:
-        return "any JSON"
-    if (model := _listed_model(kind)) is not None:
-        return f"list of {model.__name__}{_bounds_of(kind)}"
-    (schema,), parts = msgspec.json.schema_components([kind])
-    return _words(schema, parts)
-
-
-def _listed_model(kind: Any) -> type[models.Model] | None:
-    """The model of a list of models."""
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    part = get_args(kind)[0] if get_origin(kind) is list else None
-    return part if isinstance(part, type) and issubclass(part, models.Model) else None
-
-
-def _bounds_of(kind: Any) -> str:
-    meta = next(iter(get_args(kind)[1:]), None)
-    return "" if meta is None else f" ({meta.min_length or 0} to {meta.max_length:,})"
-
-
-def _words(schema: dict[str, Any], parts: dict[str, Any]) -> str:
-    if "$ref" in schema:
-        return schema["$ref"].rsplit("/", 1)[-1]
-    if "anyOf" in schema:
-        return " or ".join(_words(option, parts) for option in schema["anyOf"])
-    if "enum" in schema:
-        return " · ".join(f"`{value}`" for value in schema["enum"])
-    if schema.get("type") == "array":
-        return f"list of {_words(schema['items'], parts)}{_bounds(schema, 'minItems', 'maxItems')}"
-    bounds = _bounds(schema, "minimum", "maximum") or _bounds(schema, "minLength", "maxLength")
-    if "pattern" in schema:
-        return FORMS[schema["pattern"]]
-    return f"{schema.get('type', 'any JSON')}{bounds}"
-
-
-def _bounds(schema: dict[str, Any], low: str, high: str) -> str:
-    if low not in schema and high not in schema:
-        return ""
-    return f" ({schema.get(low, 0)} to {schema[high]:,})" if high in schema else f" (from {schema[low]})"
-
-
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    return "\n".join(lines + [f"| {' | '.join(cells)} |" for cells in rows])
+    return table(("Code", "Status", "Definite", "When"), rows)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ from docs.generate import pages
 from tessera.testing import serving
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance").glob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(page for name in ("docs", "conformance", "examples", "deploy", "interop", "src")
+                           for page in (ROOT / name).rglob("*.md"))]
+)  # fmt: skip
 
 
 def test_generated_pages_are_up_to_date() -> None:
@@ -40,6 +43,24 @@ def test_links_lead_somewhere(page: Path) -> None:
             broken.append(target)
 
     assert broken == []
+
+
+@pytest.mark.parametrize("room", ["lite", "messages", "wake"])
+def test_each_room_names_all_of_its_modules(room: str) -> None:
+    """The page of a room beside the queue says of each of its modules what it is."""
+    folder = ROOT / "src" / "tessera" / room
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    named = set(re.findall(r"`(\w+)(?:\.py)?`", (folder / "README.md").read_text(encoding="utf-8")))
+
+    assert modules - named == set()
+
+
+def test_glossary_is_in_order() -> None:
+    """The glossary's words stand in the order of the alphabet, each once."""
+    table = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## Forms")[0]
+    words = [word.lower() for word in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)[1:]]
+
+    assert words == sorted(set(words))
 
 
 def headings(page: Path) -> set[str]:

@@ -44,7 +44,6 @@ BANNED = {
         "connection.py",
         "sqlite.py",
         "migrate.py",
-        "migrate_postgres.py",
         "moving/sqlite.py",
         "moving/postgres.py",
         "moving/tables.py",
@@ -102,8 +101,15 @@ def test_everything_public_says_what_it_is(path: Path) -> None:
 
 
 def test_every_statement_is_used() -> None:
-    """A statement that no code names is dead and goes."""
-    source = "".join(path.read_text(encoding="utf-8") for path in HOUSE.rglob("*.py"))
+    """A statement that no code beside the stores names is dead and goes: a verb or a field of its name, in a
+    table of the surface or of a command, is no use of it.
+    """
+    doors = {"cli", "client", "library", "models", "service", "tools", "surface.py", "names.py"}
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for path in HOUSE.rglob("*.py")
+        if path.relative_to(HOUSE).parts[0] not in doors
+    )
     names = [
         name
         for path in HOUSE.rglob("sql/**/*.sql")

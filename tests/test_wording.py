@@ -31,7 +31,7 @@ def test_a_text_that_is_no_number() -> None:
     """What came as text and should be a number is told to be none; of JSON it is told which type it had."""
     with pytest.raises(InvalidRequest, match=r"^limit: not a whole number$"):
         convert({"limit": "many"}, models.ListTasks)
-    assert refusal({"limit": "many"}, models.ListTasks) == "limit: expected `int`, got `str`"
+    assert refusal({"limit": "many"}, models.ListTasks) == "limit: expected an integer, got a string"
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,27 @@ def test_half_of_a_pair_is_told_with_its_place(text: str, at: int | None) -> Non
         assert text[at : at + 2] == r"\u"
     else:
         assert "surrogate is" not in raised.value.detail
+
+
+@pytest.mark.parametrize(
+    ("document", "model", "words"),
+    [
+        ({"limit": 1001}, models.ListTasks, "limit: at most 1,000"),
+        ({"limit": 0}, models.ListTasks, "limit: at least 1"),
+        ({"after": -1}, models.ListEvents, "after: at least 0"),
+        ({"task_id": "t", "wait": 30.5}, models.AskTask, "wait: at most 30"),
+        ({"tasks": []}, models.TaskBatch, "tasks: at least 1 item"),
+        ({"task_id": "t", "reason": "x" * 8193}, models.Cancel, "reason: at most 8,192 characters"),
+        (
+            {"task_id": "t", "fencing_token": 2**53},
+            models.Heartbeat,
+            "fencing_token: at most 9,007,199,254,740,991",
+        ),
+        ({"limit": [1]}, models.ListTasks, "limit: expected an integer, got a list"),
+        ({"queue": 7}, models.ListTasks, "queue: expected a string or null, got an integer"),
+        ([], models.ListTasks, "Expected an object, got a list"),
+    ],
+)
+def test_bounds_and_types_are_told_in_no_program_s_language(document, model, words) -> None:
+    """What is too much, too little or of another type is told as JSON has it, with the bound."""
+    assert refusal(document, model) == words

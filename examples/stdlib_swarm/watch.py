@@ -50,10 +50,8 @@ class Watcher:
         self._seq = 0
         self._lapsed: set[str] = set()
         self._notes: list[str] = []
-        self._moved: tuple[float, dict[str, QueueCounts]] = (
-            0.0,
-            {},
-        )  # when the counts last changed, and to what
+        # When the counts last changed, and to what.
+        self._moved: tuple[float, dict[str, QueueCounts]] = (0.0, {})
 
     def look(self) -> Look:
         """What the store says now."""

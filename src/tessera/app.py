@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -13,12 +12,13 @@ from typing import Any, BinaryIO
 from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
+from tessera.addresses import chosen_url, file_of, is_database, is_service, path_of
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
 from tessera.limits import SECOND_US
 from tessera.lite.chosen import chosen, later
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Model
 from tessera.names import HOW_TO_GET_POSTGRES
@@ -32,8 +32,6 @@ from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
 from tessera.surface import SURFACE, caller_for
 
-DEFAULT_STORE = "tessera.db"
-_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
@@ -45,7 +43,7 @@ def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | N
     service is asked with the key in TESSERA_KEY. Refuses an unknown kind of URL with `invalid_request`, and a
     file that is no store or a newer one's with `unavailable`; a service is reached when first asked.
     """
-    url = _url(url)
+    url = chosen_url(url)
     if is_service(url):
         from tessera.client import Client  # what a local store need not load
 
@@ -82,7 +80,7 @@ def restore(
     here on is above all that were handed out since. A store that exists is replaced only with `force`, one
     that is in use never; a backup with something wrong in it is taken only with `unsound`.
     """
-    path = _file(url)
+    path = file_of(url)
     runtime = runtime or real_runtime()
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
@@ -94,15 +92,15 @@ def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> mode
     with `unavailable`.
     """
     existing(url)
-    if is_service(_url(url)):
+    if is_service(chosen_url(url)):
         raise InvalidRequest("this is done on the store's own machine: name its file or database")
     runtime = runtime or real_runtime()
-    if is_database(_url(url)):
+    if is_database(chosen_url(url)):
         _needs_psycopg()
         from tessera.storage.postgres.alone import alone
 
-        alone(_url(url), runtime)
-    door = _door(_url(url), runtime)
+        alone(chosen_url(url), runtime)
+    door = _door(chosen_url(url), runtime)
     try:
         return door.keeper().new_epoch()
     finally:
@@ -132,30 +130,20 @@ def migrate_store(
 
 def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
-    if is_database(_url(url)):
+    if is_database(chosen_url(url)):
         _needs_psycopg()
         from tessera import diagnosis_postgres
 
-        return diagnosis_postgres.doctor(_url(url), runtime or real_runtime())
-    return diagnosis.doctor(_file(url), runtime or real_runtime())
-
-
-def is_service(url: str) -> bool:
-    """Whether a store's URL names a running service, rather than a file of this machine."""
-    return url.startswith(("http://", "https://"))
-
-
-def is_database(url: str) -> bool:
-    """Whether a store's URL names a PostgreSQL database, which other processes may use at the same time."""
-    return url.startswith(("postgresql://", "postgres://"))
+        return diagnosis_postgres.doctor(chosen_url(url), runtime or real_runtime())
+    return diagnosis.doctor(file_of(url), runtime or real_runtime())
 
 
 def existing(url: str | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
     database is there before any store is in it.
     """
-    if not is_database(_url(url)):
-        upkeep.existing(_file(url))
+    if not is_database(chosen_url(url)):
+        upkeep.existing(file_of(url))
 
 
 class DirectDoor:
@@ -221,7 +209,7 @@ _GUARDED: dict[str, Verb] = {name: row.run() for name, row in SURFACE.items()}
 def _door(url: str, runtime: Runtime) -> DirectDoor:
     if is_database(url):
         return _database_door(url, runtime)
-    path = _path(url)
+    path = path_of(url)
     engine, log = DirectEngine(path, runtime), later(runtime)
     return DirectDoor(engine, runtime, upkeep.Keeper(path, engine, runtime, log), log=log)
 
@@ -242,7 +230,7 @@ def _opens_on_loop(url: str, runtime: Runtime) -> Callable[[asyncio.AbstractEven
         return lambda loop: PostgresLoopEngine(url, runtime, loop)
     from tessera.storage.loop import LoopEngine
 
-    path = _file(url)
+    path = file_of(url)
     return lambda loop: LoopEngine(path, runtime, loop)
 
 
@@ -254,7 +242,7 @@ def _source(url: str, runtime: Runtime) -> Source:
         return PostgresSource(url, runtime)
     from tessera.storage.moving.sqlite import SqliteSource
 
-    return SqliteSource(upkeep.existing(_file(url)), runtime)
+    return SqliteSource(upkeep.existing(file_of(url)), runtime)
 
 
 def _target(url: str, runtime: Runtime) -> Target:
@@ -265,36 +253,9 @@ def _target(url: str, runtime: Runtime) -> Target:
         return PostgresTarget(url, runtime)
     from tessera.storage.moving.sqlite import SqliteTarget
 
-    return SqliteTarget(_file(url), runtime)
+    return SqliteTarget(file_of(url), runtime)
 
 
 def _needs_psycopg() -> None:
     if find_spec("psycopg") is None:
         raise InvalidRequest(f"a store on PostgreSQL needs psycopg: {HOW_TO_GET_POSTGRES}")
-
-
-def _url(given: str | None) -> str:
-    return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
-
-
-def _file(url: str | None) -> str:
-    """The path of a store on this machine, for what is done to its file."""
-    if is_service(_url(url)):
-        raise InvalidRequest("this is done on the store's own machine: name its file")
-    if is_database(_url(url)):
-        raise InvalidRequest("for files: a database has pg_dump and pg_restore, then `tessera new-epoch`")
-    return _path(_url(url))
-
-
-def _path(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        if _HOST_AND_PORT.match(url) and not os.path.exists(url):
-            raise InvalidRequest(f"{url} looks like a service: say http://{url} (or ./{url} for a file)")
-        return url
-    if scheme == "sqlite" and rest.startswith("/"):
-        return rest[1:]
-    raise InvalidRequest(
-        f"{scheme}:// names no store that this version opens: use a path, sqlite:///path, "
-        "postgresql://host/database or http://host"
-    )

@@ -9,8 +9,8 @@ from tessera.diagnosis import late, nouns
 from tessera.limits import OLD_TRANSACTION_SECONDS
 from tessera.models import Advice, Diagnosis
 from tessera.runtime import Runtime
-from tessera.storage.migrate_postgres import MOVE_ON, PART
 from tessera.storage.postgres.connection import LENT
+from tessera.storage.postgres.migrate import MOVE_ON, PART
 from tessera.storage.postgres.probe import Facts, probe
 from tessera.storage.postgres.rows import Server
 

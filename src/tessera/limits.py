@@ -157,6 +157,7 @@ SESSIONS_MAX: Final = 10_000
 SESSIONS_PER_KEY_MAX: Final = 20  # beyond either the oldest ends
 PARKED_SHOWN_MAX: Final = 200  # parks on one page of /work
 TASKS_SHOWN_MAX: Final = 50  # tasks on one page of /admin
+KEYS_SHOWN_MAX: Final = 100  # keys on one page of /admin
 RELATIVES_MAX: Final = 60  # under a task, and beside it, in the picture of its family
 RESULTS_SHOWN_MAX: Final = 20  # of a task on its page, and as many inputs; the latest
 EVENTS_SHOWN_MAX: Final = 500  # of a task on one page
@@ -188,12 +189,10 @@ ACCOUNTS_PER_ROLE_MAX: Final = 16  # whose messages count in a role's topic
 CANDIDATES_PER_CLAIM_MAX: Final = 3  # tasks that one claim-next contends for before it gives up
 MISSED_RETRY_SECONDS: Final = 1  # when to come back after a contest
 CLAIM_REPLAY_SECONDS: Final = 86_400  # how long a claim's key gives the first answer
-CLAIM_STEPS_SECONDS: Final = (
-    60  # between two steps of a claim, a network's between them; then it is taken for abandoned
-)
-CLAIM_RESTS_MAX: Final = (
-    100  # looks at a claim that is under way under the same key, or at a log that is behind
-)
+# Between two steps of a claim, a network's among them; then it is taken for abandoned.
+CLAIM_STEPS_SECONDS: Final = 60
+# Looks at a claim that is under way under the same key, or at a log that is behind.
+CLAIM_RESTS_MAX: Final = 100
 CLAIM_REST_SECONDS: Final = 0.1  # between two of them
 ROWS_AT_HAND_MAX: Final = 256  # of a topic, told with an append; those of an older contest are read beside
 CLAIMS_PER_RECOVERY_MAX: Final = 100

@@ -30,9 +30,7 @@ class Settings(Struct, frozen=True):
     cors_origins: tuple[Origin, ...] = ()
     reap_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 5.0
     claims_per_minute: Annotated[int, Meta(ge=1)] | None = None  # of one key; None: no quota
-    max_pending_claims: Annotated[int, Meta(ge=1, le=1_000_000)] = (
-        10_000  # waiting for work or for their turn
-    )
+    max_pending_claims: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000  # for work or for their turn
     claim_deadline_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 10.0  # for a claim's turn
     metrics_port: Annotated[int, Meta(ge=0, le=65_535)] | None = None  # of 127.0.0.1: /metrics without a key
     traces: Literal["off", "on"] = "off"  # whether OpenTelemetry is told of every verb

@@ -23,8 +23,9 @@ from tessera.verbs.cancel import cancel
 from tessera.verbs.claim import claim, claim_batch, claims
 from tessera.verbs.define_queue import define_queue, pause_queue, resume_queue
 from tessera.verbs.enqueue import enqueue, enqueue_batch
+from tessera.verbs.guarded import Guarded
 from tessera.verbs.heartbeat import heartbeat
-from tessera.verbs.keys import Guarded, caller_for
+from tessera.verbs.keys import caller_for
 from tessera.verbs.park import park
 from tessera.verbs.reap import reap
 from tessera.verbs.release import release
@@ -64,11 +65,6 @@ class Row(Struct, frozen=True):
         return str(self.verb.__name__)
 
     @property
-    def is_act(self) -> bool:
-        """Whether it takes several transactions: `acts.act.carry_out` then, not `run`."""
-        return self.body == "bytes" or self.takes_steps
-
-    @property
     def reads(self) -> bool:
         """Whether it only reads."""
         return self.method == "GET"
@@ -93,7 +89,7 @@ _ROWS: tuple[Row, ...] = (
     Row(pause_queue, models.QueueRef, models.QueueConfig, "/v1/queues/pause", "admin", "queues pause"),
     Row(resume_queue, models.QueueRef, models.QueueConfig, "/v1/queues/resume", "admin", "queues resume"),
     Row(
-        looks.queues, Nothing, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
+        looks.queues, models.ListNames, models.Queues, "/v1/queues", "any key", "queues list", method="GET",
         tool="core",
     ),
     Row(
@@ -252,7 +248,7 @@ _ROWS: tuple[Row, ...] = (
         keys.issue_key, models.IssueKeyBody, models.IssuedKey, "/v1/admin/keys", "admin", "keys issue",
         status=201,
     ),
-    Row(keys.keys, Nothing, models.Keys, "/v1/admin/keys", "admin", "keys list", "GET"),
+    Row(keys.keys, models.ListNames, models.Keys, "/v1/admin/keys", "admin", "keys list", "GET"),
     Row(
         keys.revoke_key, models.KeyRef, models.KeyGrant, "/v1/admin/keys/{key_id}/revoke", "admin",
         "keys revoke",
@@ -274,7 +270,7 @@ _ROWS: tuple[Row, ...] = (
     Row(define_agent, models.DefineAgent, models.Agent, f"{_LITE}/agents", "admin", "lite agent define"),
     Row(define_lite_task, models.LiteTaskSpec, models.Enqueued, f"{_LITE}/tasks", "admin",
         "lite task define", status=201),
-    Row(lite.workspaces, Nothing, models.Workspaces, f"{_LITE}/workspaces", "any key; shows its own",
+    Row(lite.workspaces, models.ListNames, models.Workspaces, f"{_LITE}/workspaces", "any key; shows its own",
         "lite workspace list", "GET"),
     Row(lite.workspace, models.WorkspaceRef, models.WorkspaceView, f"{_LITE}/workspaces/{{workspace_id}}",
         _WORKSPACE, "lite workspace show", "GET"),

@@ -12,7 +12,7 @@ from typing import NoReturn
 from tessera.acts.act import carry_out
 from tessera.errors import InvalidRequest, NotFound, Unavailable
 from tessera.library.upkeep import Tell, quietly
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.verifying import verify_topics
 from tessera.models import BackedUp, Epoch, MadeTopic, Restored, TopicsVerified, Verified
@@ -32,7 +32,7 @@ from tessera.verbs.verify import verify
 class _AnyKeeper:
     """What is done alike for a store in a file and on a database."""
 
-    def __init__(self, engine: Engine, log: OrderedLog) -> None:
+    def __init__(self, engine: Engine, log: OrderedLog = LOCAL) -> None:
         self._engine = engine
         self._log = log
 
@@ -40,6 +40,11 @@ class _AnyKeeper:
         """Everything that the store claims about itself, computed again."""
         verified: Verified = self._engine.read(verify, tell)
         return verified
+
+    def new_epoch(self) -> Epoch:
+        """From now on nothing counts that was handed out before."""
+        epoch: Epoch = self._engine.submit(store_restored, 0, "[]").result()
+        return epoch
 
     def make_topic(self) -> MadeTopic:
         """A topic for a role, on the network that lite claims go to."""
@@ -49,7 +54,7 @@ class _AnyKeeper:
         """Every topic of lite claims, or one: its rows, its winners and the store's claims."""
         if mirror is None:
             return carry_out(verify_topics(topic_id, self._log, tell), self._engine, OWNER)
-        from tessera.lite.opening import MirrorLog  # what the store's own log need not load
+        from tessera.lite.mirror import MirrorLog  # what the store's own log need not load
 
         log = MirrorLog(mirror, log_from_environ(os.environ).hedera_account)
         try:
@@ -70,16 +75,9 @@ class Keeper(_AnyKeeper):
         """A copy of the store's file, checked."""
         return backup(self._path, file, self._runtime, force=force, unsound=unsound, tell=tell)
 
-    def new_epoch(self) -> Epoch:
-        """From now on nothing counts that was handed out before."""
-        return _new_epoch(self._engine)
-
 
 class DatabaseKeeper(_AnyKeeper):
     """Looks after a store on PostgreSQL, as far as that is not the database's own business."""
-
-    def __init__(self, engine: Engine, log: OrderedLog = LOCAL) -> None:
-        super().__init__(engine, log)
 
     def backup(self, file: str, *, force: bool, unsound: bool, tell: Tell) -> NoReturn:
         """PostgreSQL has better means than a copy by us: refused, saying which."""
@@ -87,10 +85,6 @@ class DatabaseKeeper(_AnyKeeper):
             "a store on PostgreSQL is backed up by PostgreSQL: pg_dump --format=custom for a copy as of one "
             "instant, pg_basebackup with an archive of the log to come back to any"
         )
-
-    def new_epoch(self) -> Epoch:
-        """From now on nothing counts that was handed out before."""
-        return _new_epoch(self._engine)
 
 
 def backup(
@@ -136,15 +130,15 @@ def restore(
     Refuses a store that exists (unless `force`) or is in use, and an unsound backup (unless `unsound`).
     """
     _may_be_replaced(path, file, force)
-    with copies.refusals(), copies.place(path) as place, files.partial(path, runtime, 0o666) as made:
+    with copies.refusals(), copies.target(path) as target, files.partial(path, runtime, 0o666) as made:
         copies.copy(file, made, tell)
         runtime.reach("restore.copied")
-        epoch = _begin_epoch(made, runtime, place.outlived, unsound, tell)
+        epoch = _begin_epoch(made, runtime, target.outlived, unsound, tell)
         files.sync(made)
         runtime.reach("restore.synced")
         replaced = os.path.lexists(path)
-        place.put(made, runtime.reach)
-    return Restored(path, file, replaced, place.moved_aside, epoch)
+        target.put(made, runtime.reach)
+    return Restored(path, file, replaced, target.moved_aside, epoch)
 
 
 def existing(path: str) -> str:
@@ -167,11 +161,6 @@ def _begin_epoch(made: str, runtime: Runtime, outlived: copies.Outlived, unsound
         return epoch
     finally:
         engine.close()
-
-
-def _new_epoch(engine: Engine) -> Epoch:
-    epoch: Epoch = engine.submit(store_restored, 0, "[]").result()
-    return epoch
 
 
 def _checked(tx: Transaction, runtime: Runtime, tell: Tell) -> tuple[Verified, Numbers]:
@@ -211,5 +200,7 @@ def _has_folder(file: str) -> None:
         raise InvalidRequest("a file's name holds no NUL")
     if os.path.isdir(file):
         raise InvalidRequest(f"{file} is a folder: name a file")
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise InvalidRequest(f"{file} is a device, a pipe or a socket: name a file")
     if not files.folder_of(file).is_dir():
         raise InvalidRequest(f"there is no folder {files.folder_of(file)}")

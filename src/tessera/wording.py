@@ -20,6 +20,13 @@ _SEARCHED_BYTES = 512 << 10  # of a document that holds one: some 30 ms, where a
 _PAIR_BYTES = 12
 _NUMBER = re.compile(r"Expected `(int|float)[^`]*`, got `str`")
 _NUMBERS = {"int": "Not a whole number", "float": "Not a number"}
+_BOUND = re.compile(r"Expected `(\w+)`(?: of length)? ([<>])= ([\d.-]+)")
+_COUNTED = {"str": "character", "array": "item", "object": "name"}
+_KIND = re.compile(r"Expected `([\w |]+)`, got `(\w+)`")
+_KINDS = {
+    "int": "an integer", "float": "a number", "str": "a string", "bool": "true or false",
+    "array": "a list", "object": "an object",
+}  # fmt: skip
 
 
 def expected(error: Exception, model: type[Struct], *, of_text: bool = False) -> tuple[str, str]:
@@ -35,6 +42,10 @@ def expected(error: Exception, model: type[Struct], *, of_text: bool = False) ->
         detail = f"Not one of {', '.join(options)}" if options else "Not one of the allowed values"
     elif of_text and (number := _NUMBER.fullmatch(detail)):
         detail = _NUMBERS[number[1]]
+    elif bound := _BOUND.fullmatch(detail):
+        detail = _bounded(*bound.groups())
+    elif kinds := _KIND.fullmatch(detail):
+        detail = f"Expected {_kinds(kinds[1])}, got {_kinds(kinds[2])}"
     for pattern, form in _FORMS.items():
         detail = detail.replace(pattern, form)
     return detail, path
@@ -51,6 +62,17 @@ def lone_surrogate(error: Exception, document: bytes) -> str | None:
     at = len(searched) if until is None else until.end()
     is_cut = len(searched) < len(document) and at > len(searched) - _PAIR_BYTES
     return None if at == len(searched) or is_cut else f"a lone surrogate is no Unicode text (byte {at})"
+
+
+def _bounded(kind: str, side: str, number: str) -> str:
+    """A bound of a number, or of a length, whatever a program's language calls what it bounds."""
+    bound = f"{'At most' if side == '<' else 'At least'} {float(number):,.16g}"
+    return f"{bound} {_COUNTED[kind]}{'' if number == '1' else 's'}" if kind in _COUNTED else bound
+
+
+def _kinds(kinds: str) -> str:
+    """Types as JSON has them."""
+    return " or ".join(_KINDS.get(kind, kind) for kind in kinds.split(" | "))
 
 
 def _options(model: type[Struct], path: str) -> list[str]:

@@ -142,10 +142,8 @@ def test_r09_a_tombstone_that_cannot_be_written(
     """
     bench.queue("q", max_attempts=1)
     lease = bench.leased()
-    file = apsw.Connection(str(bench.path))
-    file.execute(
-        "insert into records values ('negative.knowledge', ?, 1, '{}', 0)", (lease.task_id,)
-    )  # as if by a stray program: users cannot write there
+    stray = apsw.Connection(str(bench.path))  # another program: users cannot write there
+    stray.execute("insert into records values ('negative.knowledge', ?, 1, '{}', 0)", (lease.task_id,))
     if way == "lapse":
         bench.world.pass_seconds(10)
     act = {
@@ -155,8 +153,8 @@ def test_r09_a_tombstone_that_cannot_be_written(
     with caplog.at_level(logging.CRITICAL, "tessera"):
         refused(bench, "internal", act)
     assert bench.state(lease.task_id) == "leased"
-    file.execute("delete from records")
-    file.close()
+    stray.execute("delete from records")
+    stray.close()
     act()
     assert bench.state(lease.task_id) == "dead"
     assert bench.story(lease.task_id).count("dead_lettered") == 1

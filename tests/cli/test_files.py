@@ -143,8 +143,16 @@ def test_objects(cli, store, file, tmp_path) -> None:
     assert cli.json("objects", "show", "nouns", "k")["sha256"] == SHA256
     history = cli.json("objects", "history", "nouns", "k", "--limit", "1")
     assert ([one["version"] for one in history["versions"]], history["next"]) == ([1], 1)
-    assert "More: --after 1" in cli("objects", "history", "nouns", "k", "--limit", "1").stdout
+    assert "More: --after 1" in cli("objects", "history", "nouns", "k", "--limit", "1").stderr
     assert cli.json("objects", "history", "nouns", "k", "--after", "1")["versions"][0]["version"] == 2
+
+
+def test_a_place_that_cannot_be_written(cli, store) -> None:
+    """A folder that is not there is a line, and names the file that was asked for."""
+    store.put_object("nouns", "k", DATA)
+    refused = cli("objects", "get", "nouns", "k", "--output", "absent/file", code=1)
+    said = "--output: cannot write absent/file: No such file or directory"
+    assert refused.stderr == f"error: invalid_request: {said}\n"
 
 
 def test_list_pages(cli, store) -> None:
@@ -156,7 +164,7 @@ def test_list_pages(cli, store) -> None:
     assert ([one["key"] for one in page["objects"]], page["next"]) == (["a_b"], "a_b")
     rest = cli.json("objects", "list", "nouns", "--prefix", "a_", "--after", "a_b")
     assert ([one["key"] for one in rest["objects"]], rest["next"]) == (["a_c"], None)
-    assert cli("objects", "list", "nouns", "--limit", "1").stdout.endswith("More: --after a_b\n")
+    assert cli("objects", "list", "nouns", "--limit", "1").stderr == "More: --after a_b\n"
     assert cli("objects", "list", "kits").stdout == "No such objects.\n"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tessera.cli.main import COMMANDS, main
 from tessera.cli.table import Table
+from tessera.limits import PAGE_DEFAULT
 from tessera.surface import SURFACE
 
 HEAVY = ["apsw", "msgspec", "rich", "uvicorn", "tessera.app", "tessera.library", "tessera.cli.options"]
@@ -81,6 +82,20 @@ def test_every_verb_has_its_command() -> None:
         assert {f"--{option}" for option in named} <= options, row.command
 
 
+def test_every_list_is_paged_by_the_same_options() -> None:
+    """The command of a verb that lists pages takes `--limit` and `--after`, and says it in the same words."""
+    known = dict(commands())
+    lists = [row for row in SURFACE.values() if {"limit", "after"} <= set(row.ask.__struct_fields__)]
+    assert len(lists) > 12
+    for row in lists:
+        if row.name == "topic_messages":
+            continue  # prints every row of a topic, for a program that checks them all
+        options = {option: param for param in known[f"tessera {row.command}"].params for option in param.opts}
+        assert str(getattr(options["--limit"], "help", "")).startswith("How many, at most "), row.name
+        assert str(getattr(options["--after"], "help", "")).startswith("The page after this "), row.name
+        assert options["--limit"].default == PAGE_DEFAULT
+
+
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)
 def test_help_shows_an_example(path: str, command: click.Command) -> None:
     """The help of every command holds an example of that command."""
@@ -88,6 +103,14 @@ def test_help_shows_an_example(path: str, command: click.Command) -> None:
 
     assert "Example:" in text
     assert f"{path} " in text.split("Example:")[1] or f"{path}\n" in text.split("Example:")[1]
+
+
+def test_a_group_cuts_off_no_line() -> None:
+    """The line that a group's help has for a command is whole on a terminal of 80 columns."""
+    for path, group in [("tessera", main), *commands()]:
+        if isinstance(group, click.Group):
+            text = group.get_help(click.Context(group, info_name=path, terminal_width=80))
+            assert [line for line in text.splitlines()[1:] if line.endswith("...")] == [], path
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands()), ids=str)

@@ -110,6 +110,11 @@ def test_submit_used_wrongly(cli, leased, rest) -> None:
     assert cli.json("tasks", "results", leased) == {"results": []}
 
 
+def test_an_error_alone_is_told_what_it_lacks(cli, leased) -> None:
+    """Whoever says what went wrong is asked for --failed, not for an output."""
+    assert "--error goes with --failed" in cli("submit", leased, "1", "--error", "boom", code=2).stderr
+
+
 def test_split(cli, leased) -> None:
     """Children come back as ids, in order; the parent waits and shows them."""
     children = cli.json("split", leased, "1", '[{"brief": {}}, {"brief": {}, "after": [0]}]')["children"]

@@ -23,10 +23,8 @@ def test_search_show_and_read(cli, store) -> None:
     assert "text/markdown" in said
     assert "36 bytes" in said
     assert cli.json("nouns", "show", "facts/k", "--home", "store")["versions"][0]["version"] == 1
-    assert (
-        cli("nouns", "read", "nouns/k.md", "--first", "2", "--length", "7").stdout
-        == "Signing\nMore: --first 9\n"
-    )
+    said = cli("nouns", "read", "nouns/k.md", "--first", "2", "--length", "7")
+    assert (said.stdout, said.stderr) == ("Signing\n", "More: --first 9\n")
     assert cli("nouns", "read", "facts/k", "--version", "1").stdout == '{"n":1,"title":"Keys"}\n'
     assert "not_found" in cli("nouns", "show", "facts/absent", code=1).stderr
     assert "ref:" in cli("nouns", "read", "facts", code=1).stderr

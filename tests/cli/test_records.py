@@ -35,12 +35,12 @@ def test_lists(cli, store) -> None:
         store.put_record("s", f"k{n}", {"n": n})
     store.put_record("s", "k0", 1, 1)
 
-    said = cli("records", "list", "s", "--prefix", "k", "--limit", "2").stdout
-    assert "More: --after k1" in said
+    said = cli("records", "list", "s", "--prefix", "k", "--limit", "2")
+    assert said.stderr == "More: --after k1\n"
     assert [one["key"] for one in cli.json("records", "list", "s", "--after", "k1")["records"]] == ["k2"]
-    said = cli("records", "history", "s", "k0", "--limit", "1").stdout
-    assert '{"n":0}' in said
-    assert "More: --after 1" in said
+    said = cli("records", "history", "s", "k0", "--limit", "1")
+    assert '{"n":0}' in said.stdout
+    assert said.stderr == "More: --after 1\n"
 
 
 def test_a_batch(cli, store, tmp_path) -> None:

@@ -48,13 +48,21 @@ def test_list_for_people(cli, enqueue) -> None:
     """A piped table cuts nothing, has no colour, and says how to see more."""
     first, second = enqueue(), enqueue()
 
-    text = cli("tasks", "list", "--limit", "1").stdout
+    said = cli("tasks", "list", "--limit", "1")
 
-    assert first in text
-    assert second not in text
-    assert text.endswith(f"More: --after {first}\n")
-    assert "\x1b" not in text
+    assert first in said.stdout
+    assert second not in said.stdout
+    assert said.stderr == f"More: --after {first}\n"
+    assert "\x1b" not in said.output
     assert cli("tasks", "list", "--state", "dead").stdout == "No such tasks.\n"
+
+
+def test_a_task_for_people_counts_in_words(cli, store, enqueue) -> None:
+    """One attempt is one attempt; none and several are attempts."""
+    task_id = enqueue()
+    store.claim("q", "w")
+
+    assert "1 attempt, 0 failures, 0 parks" in cli("tasks", "show", task_id).stdout
 
 
 def test_unknown_task_is_refused(cli) -> None:

@@ -152,3 +152,33 @@ def test_a_damaged_store_is_told_by_all(tmp_path, cli, command) -> None:
     assert "not a SQLite file" in result.stderr + result.stdout
     with pytest.raises(apsw.NotADBError):
         apsw.Connection(str(path)).execute("select * from sqlite_schema")
+
+
+def test_a_backup_is_a_file(cli, enqueue, tmp_path) -> None:
+    """A device or pipe is not replaced by a backup, whatever is forced."""
+    enqueue()
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), "/dev/null"):
+        refused = cli("backup", name, "--force", code=1)
+        assert f"{name} is a device, a pipe or a socket: name a file" in refused.stderr
+    assert Path("/dev/null").is_char_device()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_new_epoch_asks_at_a_terminal(store, enqueue, tmp_path) -> None:
+    """At a terminal a new epoch begins only if it is said so; a no changes nothing."""
+    enqueue()
+    lease, url = store.claim("q", "w"), str(tmp_path / "copy.db")
+    store.backup(url)
+    for said, code in ((b"n\n", 1), (b"y\n", 0)):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "tessera.cli.main", "new-epoch", "--store", url]
+        with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+            os.write(ours, said)
+            _, words = asked.communicate()
+        os.close(ours)
+        os.close(theirs)
+        assert b"End the store's leases" in words
+        assert asked.returncode == code
+        with tessera.open(url) as again:
+            assert (again.task(lease.task_id).state == "ready") == (code == 0)

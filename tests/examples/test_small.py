@@ -36,9 +36,8 @@ def test_small_examples_run(name: str, lines: list[str], tmp_path: Path) -> None
         check=False,
     )
 
-    said = [
-        line for line in ran.stderr.splitlines() if not line.startswith("failed: ")
-    ]  # an attempt, on purpose
+    # An attempt fails on purpose.
+    said = [line for line in ran.stderr.splitlines() if not line.startswith("failed: ")]
     assert (ran.returncode, said) == (0, [])
     assert all(line in ran.stdout for line in lines)
     assert list(tmp_path.iterdir()) == []

@@ -217,6 +217,15 @@ def test_what_is_not_ready_is_no_candidate(store: Tessera) -> None:
     assert len(messages(store)) == 1
 
 
+def test_a_dependency_elsewhere_is_named_by_its_place(store: Tessera) -> None:
+    """A dependency outside the workspace is not found, and named by its place, counted from 0."""
+    furnish(store)
+    store.define_queue("plain")
+    first, outside = put(store), store.enqueue(queue="plain", kind="k", brief={})
+    with pytest.raises(NotFound, match=r"^depends_on\[1\]: no such task: enqueue it first$"):
+        put(store, depends_on=[first, outside])
+
+
 def test_a_lease_as_long_as_asked(store: Tessera, world: World) -> None:
     """A claim's lease lasts what it asks for, else what the role says, else what the queue says."""
     furnish(store)

@@ -102,7 +102,7 @@ class Oracle(Ledger):
         self.settle(self.tasks_in(queue))
         for task in self.tasks_in(queue):
             if key is not None and task.lease and task.lease.key == key:
-                return lease_shown(task, config["heartbeat_seconds"], luggage=True)
+                return lease_shown(task, config["heartbeat_seconds"], in_full=True)
         task = None if config["paused"] else self._first_whole(queue, kinds, effects)
         if task is None:
             return {"retry_after_seconds": self.seconds_to_next(queue)}
@@ -112,7 +112,7 @@ class Oracle(Ledger):
         hard = self.now + config["lease_seconds"] * SECOND_US
         task.lease = Lease(worker, key, self.now, self.deadline(queue, hard), hard)
         self.note("claimed", task)
-        return lease_shown(task, config["heartbeat_seconds"], luggage=True)
+        return lease_shown(task, config["heartbeat_seconds"], in_full=True)
 
     def _first_whole(self, queue: str, kinds: list[str] | None, effects: list[str] | None) -> Task | None:
         """Whose turn it is. A task with a damaged brief that stands first ends, and may let others start."""
@@ -137,7 +137,7 @@ class Oracle(Ledger):
         task, lease = self.held(task_id, token)
         lease.expires_at = self.deadline(task.queue, lease.hard_expires_at)
         self.note("heartbeat", task)
-        return lease_shown(task, self.queues[task.queue]["heartbeat_seconds"], luggage=False)
+        return lease_shown(task, self.queues[task.queue]["heartbeat_seconds"], in_full=False)
 
     def submit(
         self, task_id: str, token: int, output: Any, key: str, ok: bool, error: str | None

@@ -170,7 +170,7 @@ class Clocks:
         self._seen[handle] = self.wall, self.elapsed
 
 
-def lease_shown(task: Task, heartbeat_seconds: int, *, luggage: bool) -> dict[str, Any]:
+def lease_shown(task: Task, heartbeat_seconds: int, *, in_full: bool) -> dict[str, Any]:
     """The lease as its holder sees it."""
     assert task.lease is not None
     return {
@@ -191,12 +191,12 @@ def lease_shown(task: Task, heartbeat_seconds: int, *, luggage: bool) -> dict[st
         "heartbeat_seconds": heartbeat_seconds,
         "parent_id": task.parent.task_id if task.parent else None,
         "depth": task.depth,
-        "children": [child.outcome() for child in task.children] if luggage else [],
-        "dependencies": [one.outcome() for one in task.depends_on] if luggage else [],
+        "children": [child.outcome() for child in task.children] if in_full else [],
+        "dependencies": [one.outcome() for one in task.depends_on] if in_full else [],
         "inputs": [
             {"park": park, "input": answer, "resumed_at": wire_time(at)} for park, answer, at in task.inputs
         ]
-        if luggage
+        if in_full
         else [],
     }
 

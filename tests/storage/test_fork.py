@@ -6,21 +6,13 @@ import gc
 import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from storage.forked import Child, holds, make_store, put
+from storage.forked import Child, holds, put
 
 import tessera
 from tessera.errors import TesseraError
 from tessera.library import Tessera
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    """The file of a store with the queue `q` and one task."""
-    return make_store(str(tmp_path / "store.db"))
-
 
 ACTS: dict[str, Callable[[Tessera], object]] = {
     "verb": lambda store: put(store),

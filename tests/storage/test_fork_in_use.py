@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
 
 import pytest
-from storage.forked import Child, holds, make_store, put
+from storage.forked import Child, holds, put
 
 import tessera
 from tessera.app import DirectDoor
@@ -18,12 +17,6 @@ from tessera.storage.port import Transaction
 from tessera.testing import LoopThread
 
 BARRED = "Unavailable: this process was forked from one that had the store open and was using it"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    """The file of a store with the queue `q` and one task."""
-    return make_store(str(tmp_path / "store.db"))
 
 
 def test_a_child_of_a_service(path: str) -> None:

@@ -19,6 +19,7 @@ from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.storage import wal
 from tessera.storage.loop import SPLIT_VERBS_MIN, LoopEngine
+from tessera.storage.port import News
 from tessera.surface import SURFACE
 from tessera.testing import World
 from tessera.verbs import looks
@@ -151,6 +152,24 @@ def test_one_bad_verb_in_a_batch(tmp_path: Path, world: World, caplog: pytest.Lo
     assert first.task_id != second.task_id
     assert type(bad) is TesseraError
     assert "verb broken failed" in caplog.text
+
+
+def test_what_is_committed_is_told_whatever_its_neighbour_does(tmp_path: Path, world: World) -> None:
+    """A verb that breaks beside its neighbour keeps no news of what that one did from those who wait."""
+
+    def broken(tx: Any, runtime: Any) -> None:
+        raise ZeroDivisionError
+
+    async def scene(engine: LoopEngine) -> None:
+        told: list[News] = []
+        engine.watch(told.append)
+        outcomes = await asyncio.gather(
+            engine.submit(enqueue, OWNER, SPEC), engine.submit(broken), return_exceptions=True
+        )
+        assert [isinstance(one, TesseraError) for one in outcomes] == [False, True]
+        assert [one.ready for one in told] == [{"q"}]
+
+    play(tmp_path, world.runtime(), scene)
 
 
 def test_much_falls_due_at_once(tmp_path: Path, world: World) -> None:

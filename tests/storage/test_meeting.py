@@ -42,7 +42,7 @@ def test_a_leader_works_for_those_in_line() -> None:
     meeting, own = Meeting(), a_place()
     assert meeting.join(own)
     sleepers = [Sleeper(meeting, a_place()) for _ in range(3)]
-    assert meeting.take(0) == [sleeper.place for sleeper in sleepers]
+    assert meeting.take(a_place(), 0) == [sleeper.place for sleeper in sleepers]
     meeting.leave(own)
     assert meeting.join(own)
     for sleeper in sleepers:
@@ -58,7 +58,7 @@ def test_the_first_in_line_leads_next() -> None:
     meeting.leave(own)
     meeting.leave(own)
     assert first.went_on() is True
-    assert meeting.take(0) == [second.place]
+    assert meeting.take(a_place(), 0) == [second.place]
     second.place.wake()
     assert second.went_on() is False
 
@@ -68,7 +68,7 @@ def test_one_without_a_job_leads_alone() -> None:
     meeting, own = Meeting(), a_place()
     assert meeting.join(own)
     before, alone, after = (Sleeper(meeting, place) for place in (a_place(), Place(None), a_place()))
-    assert meeting.take(0) == [before.place]
+    assert meeting.take(a_place(), 0) == [before.place]
     meeting.leave(own)
     assert alone.went_on() is True
     meeting.leave(alone.place)
@@ -91,14 +91,14 @@ def test_who_was_here_is_waited_for() -> None:
     meeting, own = Meeting(), a_place()
     assert meeting.join(own)
     known = Sleeper(meeting, a_place())
-    assert meeting.take(0) == [known.place]
+    assert meeting.take(a_place(), 0) == [known.place]
 
     comes_back = a_place()
     later = threading.Timer(0.01, lambda: meeting.join(comes_back))
     later.start()
-    assert meeting.take(PATIENCE) == [comes_back]
-    assert meeting.take(0.001) == []
-    assert meeting.take(PATIENCE) == []
+    assert meeting.take(a_place(), PATIENCE) == [comes_back]
+    assert meeting.take(a_place(), 0.001) == []
+    assert meeting.take(a_place(), PATIENCE) == []
     known.place.wake()
     comes_back.wake()
     later.join(PATIENCE)

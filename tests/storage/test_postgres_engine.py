@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import psycopg
 import pytest
-from storage.sound import sound
 
 import tessera
 from tessera.errors import InvalidRequest, Unavailable
@@ -20,20 +18,13 @@ from tessera.storage.port import LostRace, News, Transaction
 from tessera.storage.postgres.clock import Clock
 from tessera.storage.postgres.connection import ENGINE, Dsn
 from tessera.storage.postgres.crews import Runner
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.engine import PostgresEngine
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.notices import EVERYTHING, decoded, encoded
 from tessera.storage.postgres.proof import committed
-from tessera.storage.postgres.telling import EVERYTHING, heard, heard_by_others
 from tessera.storage.postgres.writer import Writer
 from tessera.testing import World
 from tessera.testing_postgres import Server, database
-
-
-@pytest.fixture
-def store(dsn: str) -> Iterator[tessera.Tessera]:
-    """A store with the queue `q`, sound at the end."""
-    with sound(dsn) as store:
-        yield store
 
 
 def test_time_follows_the_database_and_never_falls() -> None:
@@ -54,8 +45,8 @@ def test_a_mark_tells_whether_a_commit_was_lost(dsn: str, store: tessera.Tessera
     """A transaction that was committed is known by its mark; one that was not never will be, though its
     commit should still be on its way.
     """
-    home = Home(Dsn(dsn), real_runtime())
-    writer = Writer(home)
+    database = Database(Dsn(dsn), real_runtime())
+    writer = Writer(database)
 
     def note(tx: Transaction, runtime: Runtime) -> int:
         tx.write("set_meta", name="reaper_last_run", value=7)
@@ -64,13 +55,13 @@ def test_a_mark_tells_whether_a_commit_was_lost(dsn: str, store: tessera.Tessera
     job = Job(note, ())
     writer.run([job])
     assert job.outcome == 1
-    assert committed(home, writer._name, 1)
-    assert not committed(home, writer._name, 2)
-    assert not committed(home, writer._name, 2)  # what stands in its place is not taken for it
+    assert committed(database, writer._name, 1)
+    assert not committed(database, writer._name, 2)
+    assert not committed(database, writer._name, 2)  # what stands in its place is not taken for it
     with pytest.raises(LostRace):
         writer.run([Job(note, ())])
     writer.close()
-    home.close()
+    database.close()
 
 
 def test_a_commit_is_measured_once(dsn: str, store: tessera.Tessera) -> None:
@@ -85,7 +76,7 @@ def test_a_commit_is_measured_once(dsn: str, store: tessera.Tessera) -> None:
     for _ in range(3):
         engine.submit(note).result()
     engine.close()
-    meter = engine._home.meter
+    meter = engine._database.meter
     assert (sum(meter.batches.counts), meter.batches.total) == (3, 3)
     assert sum(meter.syncs.counts) == 3
     assert 0 < meter.sync_us < SECOND_US
@@ -177,18 +168,18 @@ def test_news_fits_a_notification_and_is_not_ones_own() -> None:
     news = News(
         ready=frozenset({"q"}), events=[("submitted", "t_1"), ("heartbeat", "t_2"), ("heartbeat", "t_3")]
     )
-    text = heard_by_others(news, "node-1")
+    text = encoded(news, "node-1")
     assert text is not None
-    assert heard(text, "node-1") is None
-    told = heard(text, "node-2")
+    assert decoded(text, "node-1") is None
+    told = decoded(text, "node-2")
     assert told is not None
     assert told.ready == {"q"}
     assert sorted(told.events) == [("heartbeat", None), ("submitted", "t_1")]
-    much = heard_by_others(News(events=[("submitted", f"t_{n}") for n in range(1_000)]), "node-1")
+    much = encoded(News(events=[("submitted", f"t_{n}") for n in range(1_000)]), "node-1")
     assert much is not None
     assert len(much) < NEWS_BYTES_MAX
-    assert heard(much, "node-2") == EVERYTHING == heard("of another version", "node-2")
-    assert heard_by_others(News(), "node-1") is None
+    assert decoded(much, "node-2") == EVERYTHING == decoded("of another version", "node-2")
+    assert encoded(News(), "node-1") is None
 
 
 def test_a_password_is_told_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -206,8 +197,8 @@ def test_a_password_is_told_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_runner_gives_every_verb_an_outcome(dsn: str, store: tessera.Tessera) -> None:
     """Verbs that fail together are run alone: the one at fault is refused, its neighbours are answered."""
-    home = Home(Dsn(dsn), real_runtime())
-    runner = Runner(home)
+    database = Database(Dsn(dsn), real_runtime())
+    runner = Runner(database)
 
     def good(tx: object, runtime: Runtime) -> str:
         return "good"
@@ -220,13 +211,13 @@ def test_a_runner_gives_every_verb_an_outcome(dsn: str, store: tessera.Tessera) 
     assert [jobs[0].outcome, jobs[2].outcome] == ["good", "good"]
     assert getattr(jobs[1].outcome, "code", None) == "internal"
     runner.close()
-    home.close()
+    database.close()
 
 
 def test_a_listener_that_fails_runs_no_verb_again(dsn: str, store: tessera.Tessera) -> None:
     """What is told after a commit may go wrong; the verb has happened, once, and is answered."""
-    home = Home(Dsn(dsn), real_runtime())
-    runner = Runner(home)
+    database = Database(Dsn(dsn), real_runtime())
+    runner = Runner(database)
     times: list[int] = []
 
     def told(tx: Transaction, runtime: Runtime) -> str:
@@ -238,7 +229,7 @@ def test_a_listener_that_fails_runs_no_verb_again(dsn: str, store: tessera.Tesse
     job = Job(told, ())
     runner.run([job])
     runner.close()
-    home.close()
+    database.close()
 
     assert (job.outcome, times) == ("done", [1])
     assert store.health().reaper_last_run is not None

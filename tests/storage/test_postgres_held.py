@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
 import psycopg
 import pytest
-from storage.sound import QUEUE, sound
+from storage.sound import QUEUE
 
 import tessera
 from tessera.models import Claim, Empty, Lease
@@ -18,8 +17,8 @@ from tessera.runtime import real_runtime
 from tessera.storage.jobs import Job
 from tessera.storage.postgres.connection import ENGINE, SESSION, Dsn
 from tessera.storage.postgres.crews import Crew, Runner
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.engine import PostgresEngine
-from tessera.storage.postgres.home import Home
 from tessera.storage.postgres.writer import Writer
 from tessera.surface import SURFACE
 from tessera.testing import World
@@ -30,13 +29,6 @@ HELD = """select from pg_locks l join pg_database d on d.oid = l.database
 WAITING = """select from pg_locks join pg_stat_activity using (pid)
   where not granted and datname = current_database()"""
 LOCK = "select from tasks where task_id = %s for no key update"
-
-
-@pytest.fixture
-def store(dsn: str) -> Iterator[tessera.Tessera]:
-    """A store with the queue `q`, sound at the end."""
-    with sound(dsn) as store:
-        yield store
 
 
 def test_a_library_cuts_a_silent_process_off(
@@ -105,8 +97,8 @@ def test_a_claim_says_that_others_hold_what_is_ready(dsn: str, store: tessera.Te
         assert engine.submit(claim, OWNER, ask).result() == Empty(retry_after_seconds=30)
         store.resume_queue("q")
     engine.close()
-    home = Home(Dsn(dsn), real_runtime())
-    writer = Writer(home)
+    database = Database(Dsn(dsn), real_runtime())
+    writer = Writer(database)
     run = SURFACE["claim"].run()  # the two as one, as an engine runs them
     jobs = [Job(run, (OWNER, ask)), Job(run, (OWNER, ask))]
     writer.run(jobs)
@@ -115,7 +107,7 @@ def test_a_claim_says_that_others_hold_what_is_ready(dsn: str, store: tessera.Te
     assert isinstance(jobs[1].outcome, Empty)
     assert not writer.passed_over
     writer.close()
-    home.close()
+    database.close()
 
 
 def test_a_lapse_that_meets_a_submit_out_of_order_is_run_again(dsn: str, world: World) -> None:
@@ -152,9 +144,9 @@ def test_who_looks_again_holds_up_nobody(dsn: str, store: tessera.Tessera) -> No
     store.define_queue("other", **QUEUE)
     store.enqueue(queue="q", kind="k", brief={})
     store.enqueue(queue="other", kind="k", brief={})
-    home = Home(Dsn(dsn), real_runtime())
+    database = Database(Dsn(dsn), real_runtime())
     answered: list[list[Job]] = []
-    crew, runner = Crew(home, "claiming", answered.append), Runner(home)
+    crew, runner = Crew(database, "claiming", answered.append), Runner(database)
     held, free, late = (Job(claim, (OWNER, Claim("w", queue=queue))) for queue in ("q", "other", "q"))
     with psycopg.connect(dsn) as other:
         other.execute("select from tasks t join queues using (queue) where name = 'q' for update of t")
@@ -167,4 +159,4 @@ def test_who_looks_again_holds_up_nobody(dsn: str, store: tessera.Tessera) -> No
     assert isinstance(free.outcome, Lease)
     assert held.outcome == late.outcome == Empty(retry_after_seconds=1)
     runner.close()
-    home.close()
+    database.close()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 from storage.pooler import Pooler
-from storage.sound import sound
 
 import tessera
 from tessera.errors import Unavailable
@@ -16,16 +13,9 @@ from tessera.storage.jobs import Job
 from tessera.storage.port import LostRace, Transaction
 from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.connection import Dsn
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Asked, Link
 from tessera.storage.postgres.writer import Writer
-
-
-@pytest.fixture
-def store(dsn: str) -> Iterator[tessera.Tessera]:
-    """A store with the queue `q`, sound at the end."""
-    with sound(dsn) as store:
-        yield store
 
 
 def test_bytes_larger_than_a_socket_takes(store: tessera.Tessera) -> None:
@@ -60,8 +50,8 @@ def test_what_was_sent_ahead_is_undone_too(dsn: str, store: tessera.Tessera, sen
     """A transaction that fails with writes on their way to the server leaves nothing of them, and its
     connection serves the next one.
     """
-    home = Home(Dsn(dsn), real_runtime())
-    writer = Writer(home)
+    database = Database(Dsn(dsn), real_runtime())
+    writer = Writer(database)
 
     def fail(tx: Transaction, runtime: Runtime) -> None:
         tx.write("set_meta", name="reaper_last_run", value=7)
@@ -80,13 +70,13 @@ def test_what_was_sent_ahead_is_undone_too(dsn: str, store: tessera.Tessera, sen
     assert [queue.name for queue in job.outcome] == ["q"]
     assert writer.link is link
     writer.close()
-    home.close()
+    database.close()
 
 
 def test_a_failure_of_what_was_sent_ahead_comes_with_the_answers(dsn: str, store: tessera.Tessera) -> None:
     """A write that fails on the server while the verb goes on undoes the transaction as any other does."""
-    home = Home(Dsn(dsn), real_runtime())
-    writer = Writer(home)
+    database = Database(Dsn(dsn), real_runtime())
+    writer = Writer(database)
 
     def add(tx: Transaction, runtime: Runtime) -> None:
         tx.write("set_meta", name=None, value=7)
@@ -98,7 +88,7 @@ def test_a_failure_of_what_was_sent_ahead_comes_with_the_answers(dsn: str, store
         writer.run([Job(add, ())])
     assert store.health().reaper_last_run is None
     writer.close()
-    home.close()
+    database.close()
 
 
 def test_a_batch_is_sent_ahead(store: tessera.Tessera, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tessera.errors import Unavailable
 from tessera.storage import migrate as sqlite
-from tessera.storage import migrate_postgres as schema
+from tessera.storage.postgres import migrate as schema
 from tessera.testing import World
 from tessera.testing_postgres import database
 
@@ -83,10 +83,9 @@ def test_both_engines_have_the_same_versions_and_columns(dsn: str) -> None:
     ours = dict(columns)
     assert ours.pop("count_slots") == ["queue", "slot", *theirs["counts"][1:]]
     assert ours.pop("meta") == [*theirs.pop("meta"), "words"]
-    nodes, words = {"generation", "marks"}, {"nouns_words", "reflexes_words", "reflexes_parts"}
-    assert (
-        ours.keys() - theirs.keys() == nodes | words
-    )  # how nodes agree, and what other rows are searched by
+    how_nodes_agree = {"generation", "marks"}
+    searched_by = {"nouns_words", "reflexes_words", "reflexes_parts"}
+    assert ours.keys() - theirs.keys() == how_nodes_agree | searched_by
     assert {table: ours[table] for table in theirs} == theirs
 
 

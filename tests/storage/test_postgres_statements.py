@@ -14,7 +14,7 @@ import pytest
 
 from tessera.storage import catalogue
 from tessera.storage.catalogue import POSTGRES, Statement
-from tessera.storage.migrate_postgres import PLANS, migrate
+from tessera.storage.postgres.migrate import PLANS, migrate
 from tessera.testing import World
 from tessera.testing_postgres import database
 
@@ -95,9 +95,8 @@ def _bare(hint: Any) -> type:
     """A field's type without its None."""
     if isinstance(hint, types.UnionType):
         (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
-    return (
-        bytes if isinstance(hint, types.MemberDescriptorType) else hint
-    )  # a field that is called `bytes` too
+    is_called_bytes = isinstance(hint, types.MemberDescriptorType)  # a field of that name hides the type
+    return bytes if is_called_bytes else hint
 
 
 @pytest.mark.parametrize("name", sorted(name for name, one in STATEMENTS.items() if one.locks))

@@ -13,7 +13,7 @@ from tessera.rules.grants import OWNER
 from tessera.runtime import real_runtime
 from tessera.storage import wal
 from tessera.storage.direct import DirectEngine
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 
 def note(tx: Any, runtime: Any, caller: Any, value: int) -> None:

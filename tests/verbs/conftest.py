@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from verbs.bench import Bench
 
+from tessera import Tessera
+from tessera.models import Lease
+from tessera.testing import World
+
 
 @pytest.fixture(scope="session")
 def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -25,3 +29,21 @@ def bench(tmp_path: Path, new_store: Path) -> Iterator[Bench]:
     yield bench
     assert bench.store.counts(recount=True).agree
     bench.store.close()
+
+
+@pytest.fixture
+def store(bench: Bench) -> Tessera:
+    """The store with the queue `q`."""
+    return bench.store
+
+
+@pytest.fixture
+def world(bench: Bench) -> World:
+    """The clock of that store."""
+    return bench.world
+
+
+@pytest.fixture
+def lease(bench: Bench) -> Lease:
+    """The live lease of a task `t`, under the first token."""
+    return bench.leased(task_id="t")

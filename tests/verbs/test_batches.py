@@ -19,12 +19,6 @@ TRACES = [f"00-{digit * 32}-{digit * 16}-01" for digit in "ab"]
 MIB = 1 << 20
 
 
-@pytest.fixture
-def store(bench: Bench) -> Tessera:
-    """The store with the queue `q`."""
-    return bench.store
-
-
 def spec(**fields: Any) -> dict[str, Any]:
     """A task for `q`."""
     return {"queue": "q", "kind": "k", "brief": {}, **fields}

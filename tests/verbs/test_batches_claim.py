@@ -24,12 +24,6 @@ def store(bench: Bench) -> Tessera:
     return bench.store
 
 
-@pytest.fixture
-def world(bench: Bench) -> World:
-    """The clock of the store."""
-    return bench.world
-
-
 def fill(store: Tessera, number: int, queue: str = "q", **fields: Any) -> list[str]:
     """New tasks, each with its number in its brief."""
     return store.enqueue_batch(

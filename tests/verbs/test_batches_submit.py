@@ -20,18 +20,6 @@ VERBS = ("submit_batch",)
 KIB = 1 << 10
 
 
-@pytest.fixture
-def store(bench: Bench) -> Tessera:
-    """The store with the queue `q`."""
-    return bench.store
-
-
-@pytest.fixture
-def world(bench: Bench) -> World:
-    """The clock of the store."""
-    return bench.world
-
-
 def leased(store: Tessera, number: int, **fields: Any) -> list[str]:
     """New tasks of `q`, each leased under token 1."""
     tasks = store.enqueue_batch([{"queue": "q", "kind": "k", "brief": {}, **fields}] * number)

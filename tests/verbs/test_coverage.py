@@ -14,10 +14,8 @@ from tessera.surface import SURFACE
 VERBS = ()
 HERE = Path(__file__).parent
 HELPERS = {"refused", "refused_after_lapse"}
-SAME = {
-    "claim_or_wait": "claim",
-    "claim_batch_or_wait": "claim_batch",
-}  # methods of the library that are another name of a verb
+# Methods of the library that are another name of a verb.
+SAME = {"claim_or_wait": "claim", "claim_batch_or_wait": "claim_batch"}
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from verbs.bench import Bench
-from verbs.refusals import unchanged
+from verbs.refusals import refused, unchanged
 
 from tessera.models import TaskView
 
@@ -112,6 +112,16 @@ def test_dependencies_count_while_they_are_open(bench: Bench) -> None:
     assert task.depends_on == ["done", "open", "parked"]
     ready = bench.store.task(bench.enqueue(depends_on=["done", "done"]))
     assert (ready.state, ready.wait_reason, ready.pending_deps) == ("ready", None, 0)
+
+
+def test_a_dependency_that_is_not_there_is_named_by_its_place(bench: Bench) -> None:
+    """The refusal has the place in the list as it was sent, counted from 0, alone and in a batch."""
+    bench.enqueue(task_id="there")
+    spec = {"queue": "q", "kind": "k", "brief": {}, "depends_on": ["there", "there", "absent"]}
+    said = "depends_on[2]: no such task: enqueue it first"
+    assert refused(bench, "not_found", bench.store.enqueue, spec).detail == said
+    refusal = refused(bench, "not_found", bench.store.enqueue_batch, [{**spec, "depends_on": []}, spec])
+    assert refusal.detail == f"tasks[1]: {said}"
 
 
 def test_dependencies_may_be_in_another_queue(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from verbs.bench import LAPSE, Bench
+from verbs.bench import LAPSE
 from verbs.tables import tables
 
 from tessera.errors import StaleLease
@@ -17,18 +17,6 @@ from tessera.testing import World
 
 VERBS = ()
 ERROR = "model job cancelled"
-
-
-@pytest.fixture
-def store(bench: Bench) -> Tessera:
-    """The store with the queue `q`."""
-    return bench.store
-
-
-@pytest.fixture
-def world(bench: Bench) -> World:
-    """The clock of the store."""
-    return bench.world
 
 
 def leased(store: Tessera, worker: str = "w", jobs: int = 0, **fields: Any) -> str:

@@ -12,7 +12,7 @@ from tessera.errors import InvalidState
 from tessera.models import TaskRef
 from tessera.rules.grants import OWNER, Caller
 from tessera.verbs import pages
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 VERBS = ()
 

@@ -17,12 +17,6 @@ REASON_BYTES = 8 << 10
 SCHEMA_BYTES = 8 << 10
 
 
-@pytest.fixture
-def lease(bench: Bench) -> Lease:
-    """A live lease under the first token."""
-    return bench.leased(task_id="t")
-
-
 def test_the_whole_answer(bench: Bench, lease: Lease) -> None:
     """The task waits for input, without a failure, its lease over; the answer is the task as it now is."""
     before = bench.store.task("t")

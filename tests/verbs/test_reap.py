@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import closing
 
+import apsw
 import pytest
 from verbs.bench import LAPSE, Bench
 from verbs.refusals import dump, refused
@@ -122,6 +125,42 @@ def test_dead_letters_of_one_settle_release_their_waiter_once(bench: Bench) -> N
     task = bench.store.task("d")
     assert (task.state, task.pending_deps) == ("ready", 0)
     assert bench.story("d") == ["enqueued", "dependencies_met"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update tasks set state = 3 where task_id = 'held'; update counts set leased = 0, done = 1",
+        "update tasks set state = 0 where task_id = 'held'; update counts set leased = 0, ready = 2",
+        "update leases set serial = 999",
+        "update tasks set due = 1 where task_id = 'held'",
+        "update tasks set state = 5 where task_id = 'parked'; update counts set waiting = 0, cancelled = 1",
+    ],
+)
+def test_damage_does_not_stop_time(bench: Bench, damage: str) -> None:
+    """A lease or an instant that belongs to no task it could is passed over: what else is due is settled, in
+    its queue and in others, a claim gets its task, and neither goes round for ever.
+    """
+    for queue in ("q", "r"):
+        bench.queue(queue)
+    bench.enqueue(task_id="held", priority=2)
+    bench.enqueue(task_id="parked", priority=1)
+    held, parked = bench.claim(), bench.claim()
+    assert (held.task_id, parked.task_id) == ("held", "parked")
+    bench.store.park("parked", parked.fencing_token, "why", LAPSE)
+    bench.enqueue(task_id="late", delay_seconds=LAPSE, priority=3)
+    bench.enqueue("r", task_id="other", delay_seconds=LAPSE)
+    with closing(apsw.Connection(str(bench.path))) as connection:
+        connection.execute(damage + " where queue = 1" * (";" in damage))
+    bench.world.pass_seconds(LAPSE)
+    done: list[object] = []
+    work = threading.Thread(
+        target=lambda: done.extend((bench.store.reap(), bench.claim().task_id, bench.claim("r").task_id)),
+        daemon=True,
+    )
+    work.start()
+    work.join(10)
+    assert done[1:] == ["late", "other"]
 
 
 def test_only_an_admin_key_reaps(bench: Bench) -> None:

@@ -15,12 +15,6 @@ VERBS = ("release",)
 DAYS_30 = 30 * 24 * 3_600
 
 
-@pytest.fixture
-def lease(bench: Bench) -> Lease:
-    """A live lease under the first token."""
-    return bench.leased(task_id="t")
-
-
 def test_the_whole_answer(bench: Bench, lease: Lease) -> None:
     """The task is ready at once, no failure counted, its attempt kept; the answer is the task as it is."""
     before = bench.store.task("t")

@@ -13,7 +13,7 @@ from tessera import models
 from tessera.client import AsyncTessera
 from tessera.errors import Unavailable
 from tessera.worker.deadlines import StoreClock
-from tessera.worker.desk import ThreadedDoor
+from tessera.worker.doors import ThreadedDoor
 from tessera.worker.holding import Holding, Kept
 
 

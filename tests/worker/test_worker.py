@@ -158,10 +158,11 @@ def test_an_exception_fails_the_attempt(place, error, text) -> None:
         (Split([]), "cannot be split: "),
         (Split([{"brief": {}, "queue": "nowhere"}]), "cannot be split: "),
         (Park("why", input_schema={"type": "no-type"}), "cannot be parked: "),
+        (Release(-1), "cannot be released: delay_seconds: "),
         (object(), "the output was refused: "),
         (float("nan"), "the output was refused: output: "),
     ],
-    ids=["large", "no children", "no queue", "no schema", "no JSON", "no number"],
+    ids=["large", "no children", "no queue", "no schema", "no delay", "no JSON", "no number"],
 )
 def test_an_answer_that_the_store_refuses_fails_the_attempt(place, answer, why) -> None:
     """What the store will not take is the handler's failure, told in the store's words."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from tessera.limits import OUTSIDE_AT_ONCE
 from tessera.rules.grants import Caller
-from tessera.storage.port import Engine, Verb
+from tessera.storage.port import Engine, EngineOnLoop, Verb
 
 
 class Run(Struct, frozen=True):
@@ -60,19 +60,6 @@ Answer = TypeVar("Answer")
 Act = Generator[Step, Any, Answer]
 
 
-class AsyncEngine(Protocol):
-    """An engine on an event loop: answers are awaited."""
-
-    def submit(self, verb: Verb, *args: Any) -> Awaitable[Any]:
-        """Run a verb in a transaction."""
-
-    def read(self, look: Verb, *args: Any) -> Awaitable[Any]:
-        """Run a verb that only reads."""
-
-    def compute(self, work: Callable[[], Any]) -> Awaitable[Any]:
-        """Compute something in a thread."""
-
-
 def carry_out(
     act: Act[Answer], engine: Engine, caller: Caller, take: Callable[[], Any] = bytes,
     rest: Callable[[float], None] | None = None,
@@ -108,7 +95,7 @@ def carry_out(
 
 
 async def carry_out_on_loop(
-    act: Act[Answer], engine: AsyncEngine, caller: Caller, take: Callable[[], Awaitable[Any]] | None = None
+    act: Act[Answer], engine: EngineOnLoop, caller: Caller, take: Callable[[], Awaitable[Any]] | None = None
 ) -> Answer:
     """The same on an event loop. If the task is cancelled, what was staged is left to the sweep."""
 

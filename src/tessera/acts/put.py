@@ -17,7 +17,7 @@ from tessera.limits import BLOB_BYTES_MAX, CHUNK_BYTES_MAX
 from tessera.models import Blob, BlobRef, ObjectMeta, PutBlob, PutObject
 from tessera.steps.blobs import Staged
 from tessera.verbs import blobs, objects
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _STAGE = Guarded(blobs.stage_chunk, None, provisional=True)
 _DISCARD = Guarded(blobs.discard_upload, None)
@@ -42,7 +42,7 @@ def put_object(ask: PutObject, sha256: str | None = None) -> Act[ObjectMeta]:
     """
     yield Look(_EXPECTED, ask)
     meta: ObjectMeta = yield from _published(
-        _PUBLISH_OBJECT, lambda staged: objects.Published(ask, staged), sha256
+        _PUBLISH_OBJECT, lambda staged: objects.StagedVersion(ask, staged), sha256
     )
     return meta
 

@@ -48,7 +48,9 @@ def put(store: Tessera, say: Any, file: BinaryIO) -> None:
 @options.prints
 @options.takes_store
 def get(store: Tessera, say: Any, sha256: str, part: Any, target: str) -> None:
-    """Write a blob's bytes, or some of them, to a file or standard output, once all were verified.
+    """Write a blob's bytes to a file or standard output, verified.
+
+    All of them are verified first, also when some of them are asked for.
 
     \b
     Example:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera.cli import options
-from tessera.limits import WAIT_SECONDS_MAX
+from tessera.limits import FEED_PAGE_MAX, WAIT_SECONDS_MAX
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
@@ -27,18 +27,17 @@ def feeds() -> None:
 
 
 @feeds.command("list")
+@options.paged("feed", "NAME")
 @options.prints
 @options.takes_store
-def list_feeds(store: Tessera, say: Any) -> None:
-    """List every feed with the cursor of its last item.
+def list_feeds(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the feeds by name, with their last cursors.
 
     \b
     Example:
       tessera feeds list
     """
-    from tessera import models
-
-    say(models.Feeds(store.feeds(), next=None))
+    say(store.feeds_page(**page))
 
 
 @feeds.command()
@@ -59,8 +58,7 @@ def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
 
 @feeds.command()
 @feed
-@click.option("--after", type=int, default=0, metavar="N", help="The items after this cursor.")
-@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 10000.")
+@options.paged("cursor", "N", FEED_PAGE_MAX)
 @click.option(
     "--wait", type=float, default=0.0, metavar="S", help="Wait so many seconds for the first, at most 30."
 )
@@ -70,7 +68,9 @@ def publish(store: Tessera, say: Any, feed: str, payload: Any) -> None:
 def poll(
     store: Tessera, say: Any, feed: str, after: int, limit: int, wait: float, follow: bool
 ) -> None:  # fmt: skip
-    """Read the items of a feed after a cursor: a page of them, or one line an item without end.
+    """Read the items of a feed after a cursor, or follow it.
+
+    Prints a page of them, or with --follow one line an item without end.
 
     \b
     Example:

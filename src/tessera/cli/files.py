@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import click
 
+from tessera.errors import InvalidRequest
+
 if TYPE_CHECKING:
     from tessera import models
 
@@ -84,9 +86,14 @@ def refuse_mixing(target: str) -> None:
 
 def write(content: models.Content, target: str, say: Any) -> None:
     """Put verified bytes where they belong. A file appears whole or not at all, and then is told of."""
-    with cast(BinaryIO, click.open_file(target, "wb", atomic=_is_replaceable(target))) as file:
-        for piece in content.pieces:
-            file.write(piece)
+    try:
+        with cast(BinaryIO, click.open_file(target, "wb", atomic=_is_replaceable(target))) as file:
+            for piece in content.pieces:
+                file.write(piece)
+    except OSError as error:
+        if target == STANDARD:
+            raise
+        raise InvalidRequest(f"--output: cannot write {target}: {error.strerror}") from error
     if target != STANDARD:
         names = [name for name in content.__struct_fields__ if name != "pieces"]
         say(content, wire={name: getattr(content, name) for name in names})

@@ -70,8 +70,7 @@ def update(store: Tessera, say: Any, job_id: str, **news: Any) -> None:
 
 @jobs.command("list")
 @click.argument("task_id", metavar="TASK", required=False)
-@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
-@click.option("--after", metavar="JOB_ID", help="The page after this job.")
+@options.paged("job", "JOB_ID")
 @options.prints
 @options.takes_store
 def list_(store: Tessera, say: Any, task_id: str | None, limit: int, after: str | None) -> None:

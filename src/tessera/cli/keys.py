@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -10,6 +10,9 @@ from tessera.cli import options
 
 if TYPE_CHECKING:
     from tessera.library import Tessera
+
+# What `keys issue --json` shows of the grant a second time, beside the key, where scripts look for it.
+FLAT: Final = ("key_id", "name", "queues", "kinds", "effect_classes", "scopes", "expires_at")
 
 
 @click.group()
@@ -36,10 +39,9 @@ def issue(store: Tessera, say: Any, **body: Any) -> None:
       tessera keys issue --name build-swarm --queue builds --effect read --effect write-internal
     """
     issued = store.issue_key(**options.given(**body))
-    shown = ("key_id", "name", "queues", "kinds", "effect_classes", "scopes", "expires_at")
-    grant = {name: getattr(issued.grant, name) for name in shown}
-    say(issued, wire={"key_id": grant.pop("key_id"), "key": issued.key, **grant})
-    _warn_of_absent(store, grant["queues"])
+    grant = {name: getattr(issued.grant, name) for name in FLAT}
+    say(issued, wire={"key": issued.key, "grant": issued.grant, **grant})
+    _warn_of_absent(store, issued.grant.queues)
     click.echo("Keep the key now: only its hash is stored, and it is never shown again.", err=True)
 
 
@@ -54,18 +56,17 @@ def _warn_of_absent(store: Tessera, queues: list[str]) -> None:
 
 
 @keys.command("list")
+@options.paged("key", "ID")
 @options.prints
 @options.takes_store
-def list_(store: Tessera, say: Any) -> None:
-    """List every key without its secret, oldest first.
+def list_(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the keys without their secrets, oldest first.
 
     \b
     Example:
       tessera keys list --json
     """
-    from tessera import models
-
-    say(models.Keys(store.keys()))
+    say(store.keys_page(**page))
 
 
 @keys.command()
@@ -97,7 +98,9 @@ def approvals() -> None:
 @options.prints
 @options.makes_store
 def issue_approval(store: Tessera, say: Any, **grant: Any) -> None:
-    """Approve one key of exactly this grant: a single-use word, good for an hour.
+    """Approve one key of exactly this grant, within the hour.
+
+    Prints a word that `keys issue --approval` takes once.
 
     \b
     Example:

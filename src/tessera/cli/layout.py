@@ -68,6 +68,11 @@ def short(document: Any) -> str:
     return shortened(msgspec.json.encode(document).decode(), LONG_TEXT)
 
 
+def short_or_none(document: Any) -> str | None:
+    """The same, and nothing for null."""
+    return None if document is None else short(document)
+
+
 def moment(time: str) -> str:
     """A time to the second, still in UTC."""
     return f"{time[:19]}Z".replace("T", " ")
@@ -76,3 +81,8 @@ def moment(time: str) -> str:
 def seconds(age: float | None) -> str | None:
     """An age, when there is one."""
     return None if age is None else f"{age:.0f} s"
+
+
+def counted(**counts: int) -> str:
+    """How many there are of each: "1 attempt, 0 failures"."""
+    return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())

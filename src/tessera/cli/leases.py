@@ -94,10 +94,10 @@ def submit(
       tessera submit t_0198c2 1 --failed --error "compiler crashed"
     """
     left_out = ctx.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
-    if left_out and not failed:
-        raise click.UsageError("OUTPUT is missing; write null to hand in nothing", ctx)
     if error is not None and not failed:
         raise click.UsageError("--error goes with --failed", ctx)
+    if left_out and not failed:
+        raise click.UsageError("OUTPUT is missing; write null to hand in nothing", ctx)
     key = idempotency_key or f"{task_id}:{fencing_token}"
     say(store.submit(task_id, fencing_token, output, key, ok=not failed, error=error))
 

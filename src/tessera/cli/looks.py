@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tessera.cli import options
+from tessera.limits import EVENTS_PAGE_MAX
 
 if TYPE_CHECKING:
     from tessera import models
@@ -49,8 +50,7 @@ def health(store: Tessera, say: Any) -> None:
 
 
 @click.command()
-@click.option("--after", type=int, default=0, metavar="SEQ", help="Only what came after this seq.")
-@click.option("--limit", type=int, default=100, show_default=True, help="Lines a page, at most 10000.")
+@options.paged("seq", "N", EVENTS_PAGE_MAX)
 @click.option("--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @options.prints
 @options.takes_store

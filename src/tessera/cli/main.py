@@ -5,6 +5,7 @@ A command's module is imported when that command runs, so `tessera --help` costs
 
 from __future__ import annotations
 
+import errno
 from typing import Any, Final
 
 import click
@@ -95,11 +96,16 @@ class Commands(Table):
         super().__init__(COMMANDS, **attributes)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; whatever the store refuses is rendered here and nowhere else."""
+        """Run the command; whatever the store or this machine refuses is rendered here and nowhere else."""
         try:
             return super().invoke(ctx)
         except TesseraError as refusal:
             raise Refused(refusal) from refusal
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever reads has enough: click ends without a word
+            where = "" if error.filename is None else f" ({error.filename})"
+            raise Refused(TesseraError(f"this machine refused: {error.strerror}{where}")) from error
 
 
 @click.group(cls=Commands, context_settings={"max_content_width": 100})

@@ -71,8 +71,9 @@ def install(
 @key_file
 @options.takes_url
 def stdio(url: str, key_file: str | None, tools: str) -> None:
-    """Serve the tools over stdin and stdout, for a client that starts its servers itself. Works on a store's
-    file, and as a bridge to a service. Needs the extra `mcp`.
+    """Serve the tools over stdin and stdout, as a client starts it.
+
+    Works on a store's file, and as a bridge to a service. Needs the extra `mcp`.
 
     \b
     Example:

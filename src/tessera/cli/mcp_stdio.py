@@ -12,7 +12,7 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 
 import tessera
-from tessera.app import is_service
+from tessera.addresses import is_service
 from tessera.errors import TesseraError
 from tessera.tools.catalog import Tool
 from tessera.tools.server import server

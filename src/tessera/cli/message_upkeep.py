@@ -106,7 +106,7 @@ def agents() -> None:
 @options.prints
 @options.takes_catalog
 def add(mail: Mail, say: Any, bus_address: str, name: str | None, id: str | None) -> None:
-    """Declare an agent at an address that is free, with boxes of its own.
+    """Declare an agent at a free address, with boxes of its own.
 
     \b
     Example:

@@ -40,8 +40,10 @@ def nouns() -> None:
 def search(
     store: Tessera, say: Any, query: str, among: str | None, bucket: str | None, limit: int
 ) -> None:  # fmt: skip
-    """List what has the words of a query, the best first, each in at most 150 tokens. Every text is a query,
-    in every language; nothing in it is an operator. One that begins with a dash comes after `--`.
+    """List what has the words of a query, the best first.
+
+    Each is told in at most 150 tokens. Every text is a query, in every language; nothing in it is an
+    operator. One that begins with a dash comes after `--`.
 
     \b
     Example:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 bucket = click.argument("bucket")
 key = click.argument("key")
 version = click.option("--version", type=int, metavar="N", help="An earlier version. Left out: the latest.")
-limit = click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
 
 
 @click.group()
@@ -43,18 +42,19 @@ def define(store: Tessera, say: Any, name: str, description: str | None) -> None
 
 
 @buckets.command("list")
+@options.paged("bucket", "NAME")
 @options.prints
 @options.takes_store
-def list_buckets(store: Tessera, say: Any) -> None:
-    """List every bucket by name, with its objects and the bytes of their latest versions.
+def list_buckets(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the buckets by name, with what they hold.
+
+    Bytes are those of the objects' latest versions.
 
     \b
     Example:
       tessera buckets list
     """
-    from tessera import models
-
-    say(models.Buckets(store.buckets(), next=None))
+    say(store.buckets_page(**page))
 
 
 @click.group()
@@ -106,7 +106,9 @@ def put(store: Tessera, say: Any, bucket: str, key: str, file: BinaryIO, **about
 def get(
     store: Tessera, say: Any, bucket: str, key: str, version: int | None, part: Any, target: str
 ) -> None:  # fmt: skip
-    """Write an object's bytes, or some of them, to a file or standard output, once all were verified.
+    """Write an object's bytes to a file or standard output, verified.
+
+    All of them are verified first, also when some of them are asked for.
 
     \b
     Example:
@@ -137,14 +139,13 @@ def show(store: Tessera, say: Any, bucket: str, key: str, version: int | None) -
 @objects.command("list")
 @bucket
 @click.option("--prefix", default="", help="Only keys that begin so, taken literally.")
-@limit
-@click.option("--after", metavar="KEY", help="The page after this key.")
+@options.paged("key", "KEY")
 @options.prints
 @options.takes_store
 def list_objects(
     store: Tessera, say: Any, bucket: str, prefix: str, limit: int, after: str | None
 ) -> None:  # fmt: skip
-    """List a page of a bucket's objects by key, each in its latest version.
+    """List a page of a bucket's objects by key, latest versions.
 
     \b
     Example:
@@ -156,8 +157,7 @@ def list_objects(
 @objects.command()
 @bucket
 @key
-@limit
-@click.option("--after", type=int, default=0, metavar="N", help="The page after this version.")
+@options.paged("version", "N")
 @options.prints
 @options.takes_store
 def history(store: Tessera, say: Any, bucket: str, key: str, limit: int, after: int) -> None:

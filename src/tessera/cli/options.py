@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from tessera.cli.text import json_value
+from tessera.limits import PAGE_DEFAULT, PAGE_MAX
 from tessera.names import EFFECT_CLASSES, SCOPES
 
 Body = Callable[..., None]
@@ -36,7 +37,8 @@ def _with_store(body: Body, *, makes: bool) -> Body:
     @functools.wraps(body)
     def command(url: str, *args: Any, key_file: str | None, **options: Any) -> None:
         import tessera
-        from tessera.app import existing, is_service
+        from tessera.addresses import is_service
+        from tessera.app import existing
 
         if not makes and not is_service(url):
             existing(url)
@@ -178,6 +180,21 @@ worker = click.option("--worker", required=True, metavar="NAME", help="Who works
 kinds = click.option(
     "--kind", "kinds", multiple=True, metavar="KIND", help="Take only this kind; may be repeated."
 )
+
+
+def paged(of: str, cursor: str, most: int = PAGE_MAX) -> Callable[[Body], Body]:
+    """Add `--limit` and `--after`, as every command has them that lists a page. The cursor N is a number."""
+    number: dict[str, Any] = {"type": int, "default": 0} if cursor == "N" else {}
+
+    def add(body: Body) -> Body:
+        after = click.option("--after", metavar=cursor, help=f"The page after this {of}.", **number)
+        limit = click.option(
+            "--limit", type=int, metavar="N", default=PAGE_DEFAULT, show_default=True,
+            help=f"How many, at most {most}.",
+        )  # fmt: skip
+        return limit(after(body))
+
+    return add
 
 
 _GRANT: Final[list[Callable[[Body], Body]]] = [

@@ -59,18 +59,17 @@ def define(store: Tessera, say: Any, name: str, **given: Any) -> None:
 
 
 @queues.command("list")
+@options.paged("queue", "NAME")
 @options.prints
 @options.takes_store
-def list_(store: Tessera, say: Any) -> None:
-    """List every queue with its settings, by name.
+def list_(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the queues with their settings, by name.
 
     \b
     Example:
       tessera queues list
     """
-    from tessera import models
-
-    say(models.Queues(store.queues()))
+    say(store.queues_page(**page))
 
 
 @queues.command()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 store_name = click.argument("name", metavar="STORE")
 key = click.argument("key")
-limit = click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
 
 
 @click.group()
@@ -83,8 +82,7 @@ def get(store: Tessera, say: Any, name: str, key: str, version: int | None) -> N
 @records.command()
 @store_name
 @key
-@limit
-@click.option("--after", type=int, default=0, metavar="N", help="The page after this version.")
+@options.paged("version", "N")
 @options.prints
 @options.takes_store
 def history(store: Tessera, say: Any, name: str, key: str, limit: int, after: int) -> None:
@@ -100,12 +98,11 @@ def history(store: Tessera, say: Any, name: str, key: str, limit: int, after: in
 @records.command("list")
 @store_name
 @click.option("--prefix", default="", help="Only keys that begin so, taken literally.")
-@limit
-@click.option("--after", metavar="KEY", help="The page after this key.")
+@options.paged("key", "KEY")
 @options.prints
 @options.takes_store
 def list_records(store: Tessera, say: Any, name: str, prefix: str, limit: int, after: str | None) -> None:
-    """List a page of a store's records by key, each in its latest version.
+    """List a page of a store's records by key, latest versions.
 
     \b
     Example:
@@ -115,15 +112,14 @@ def list_records(store: Tessera, say: Any, name: str, prefix: str, limit: int, a
 
 
 @records.command()
+@options.paged("store", "NAME")
 @options.prints
 @options.takes_store
-def stores(store: Tessera, say: Any) -> None:
-    """List the stores that hold a record.
+def stores(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the stores that hold a record, by name.
 
     \b
     Example:
       tessera records stores
     """
-    from tessera import models
-
-    say(models.Stores(store.stores(), next=None))
+    say(store.stores_page(**page))

@@ -55,7 +55,9 @@ def learn(
 @options.prints
 @options.takes_store
 def match(store: Tessera, say: Any, query: str, limit: int) -> None:
-    """Recall the steps that were learned for something like it, and warn of tasks like it that were given up.
+    """Recall steps learned for something like it, and dead ends.
+
+    A dead end is a task like it that was given up.
 
     \b
     Example:

@@ -6,21 +6,41 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Final
 
+import click
 import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tessera import models
-from tessera.cli import layout, show_blobs, show_lite, show_many, show_recall, show_records, show_upkeep
+from tessera.cli import (
+    layout,
+    show_blobs,
+    show_keys,
+    show_lite,
+    show_many,
+    show_recall,
+    show_records,
+    show_upkeep,
+)
 from tessera.cli.text import shortened, visible
 from tessera.names import LITE
 
+PAGES: Final = (
+    models.Queues, models.Keys, models.Tasks, models.Jobs, models.Stores, models.Records, models.History,
+    models.Feeds, models.Buckets, models.Objects, models.Versions, models.Workspaces, models.Claims,
+)  # fmt: skip
 STATES: Final = ", ".join(models.QueueCounts.__struct_fields__)
 
 
 def show(answer: object) -> None:
-    """Write an answer to standard output for a person to read."""
+    """Write an answer to standard output for a person to read; how to go on from a page of a list is told on
+    standard error, for it is none of the list.
+    """
     layout.write(view(answer))
+    if isinstance(answer, PAGES) and answer.next is not None:
+        click.echo(f"More: --after {answer.next}", err=True)
+    if isinstance(answer, models.NounText) and answer.next is not None:
+        click.echo(f"More: --first {answer.next}", err=True)
 
 
 @singledispatch
@@ -56,6 +76,10 @@ view.register(models.Nouns, show_recall.nouns)
 view.register(models.Noun, show_recall.noun)
 view.register(models.NounText, show_recall.text)
 view.register(models.Recalled, show_recall.recalled)
+view.register(models.KeyGrant, show_keys.grant)
+view.register(models.Keys, show_keys.keys)
+view.register(models.IssuedKey, show_keys.issued)
+view.register(models.Approval, show_keys.approval)
 view.register(models.Verified, show_upkeep.verified)
 view.register(models.BackedUp, show_upkeep.backed_up)
 view.register(models.Restored, show_upkeep.restored)
@@ -66,7 +90,7 @@ view.register(models.Diagnosis, show_upkeep.diagnosis)
 
 @view.register
 def _queue(answer: models.QueueConfig) -> RenderableType:
-    return view(models.Queues([answer]))
+    return view(models.Queues([answer], next=None))
 
 
 @view.register
@@ -99,15 +123,14 @@ def _tasks(answer: models.Tasks) -> RenderableType:
         for t in answer.tasks
     )  # fmt: skip
     columns = "task, queue, kind, state, waits for, priority, attempts, failures, worker, updated"
-    table = layout.table(columns, rows, none="No such tasks.")
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    return layout.table(columns, rows, none="No such tasks.")
 
 
 @view.register
 def _task(answer: models.TaskView) -> RenderableType:
     facts = {
         "queue": _place(answer),
-        "tried": f"{answer.attempts} attempts, {answer.failures} failures, {answer.parks} parks",
+        "tried": layout.counted(attempt=answer.attempts, failure=answer.failures, park=answer.parks),
         **_why(answer),
         "parent": answer.parent_id,
         "children": "\n".join(answer.children),
@@ -243,7 +266,7 @@ def _health(answer: models.Health) -> RenderableType:
 def _events(answer: models.Events) -> RenderableType:
     rows = (
         (e.seq, layout.moment(e.at), e.type, e.queue, e.task_id, e.worker, e.fencing_token, e.key_id,
-         layout.short(e.data))
+         layout.short_or_none(e.data))
         for e in answer.events
     )  # fmt: skip
     columns = "seq, at, type, queue, task, worker, token, key, data"
@@ -255,35 +278,9 @@ def _event(answer: models.Event) -> RenderableType:
     token = "" if answer.fencing_token is None else f"token {answer.fencing_token}"
     words = (
         answer.seq, answer.at, answer.type, answer.queue, answer.task_id, answer.worker, token, answer.key_id,
-        layout.short(answer.data),
+        layout.short_or_none(answer.data),
     )  # fmt: skip
     return Text("  ".join(visible(str(word)) for word in words if word))
-
-
-@view.register
-def _grant(answer: models.KeyGrant) -> RenderableType:
-    return view(models.Keys([answer]))
-
-
-@view.register
-def _keys(answer: models.Keys) -> RenderableType:
-    rows = (
-        (k.key_id, "revoked" if k.revoked_at else "issued", k.name, ", ".join(k.queues), ", ".join(k.kinds),
-         ", ".join(k.effect_classes), ", ".join(k.scopes), k.workspace_id, layout.moment(k.expires_at))
-        for k in answer.keys
-    )  # fmt: skip
-    columns = "key, state, name, queues, kinds, effects, scopes, workspace, expires"
-    return layout.table(columns, rows, none="No keys yet. Make one: tessera keys issue --name NAME")
-
-
-@view.register
-def _issued(answer: models.IssuedKey) -> RenderableType:
-    return Group(Text(answer.key, "bold"), view(answer.grant))
-
-
-@view.register
-def _approval(answer: models.Approval) -> RenderableType:
-    return Group(Text(answer.approval, "bold"), Text(f"Good for one key until {answer.expires_at}."))
 
 
 def _verdict(good: bool, yes: str, no: str) -> Text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from tessera import models
@@ -42,15 +42,13 @@ def version(answer: models.ObjectMeta) -> RenderableType:
 
 
 def objects(answer: models.Objects) -> RenderableType:
-    """A line for each object, and how to go on."""
-    table = _versions(answer.objects)
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    """A line for each object."""
+    return _versions(answer.objects)
 
 
 def versions(answer: models.Versions) -> RenderableType:
-    """A line for each version, and how to go on."""
-    table = _versions(answer.versions)
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    """A line for each version."""
+    return _versions(answer.versions)
 
 
 def _versions(metas: Iterable[models.ObjectMeta]) -> RenderableType:

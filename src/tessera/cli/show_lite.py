@@ -17,7 +17,7 @@ NO_WORKSPACES = "No workspaces yet. Make one: tessera lite workspace define WS -
 
 def workspace(answer: models.Workspace) -> RenderableType:
     """A table of one."""
-    return workspaces(models.Workspaces([answer]))
+    return workspaces(models.Workspaces([answer], next=None))
 
 
 def workspaces(answer: models.Workspaces) -> RenderableType:
@@ -84,15 +84,14 @@ def rejected(answer: models.Rejected) -> RenderableType:
 
 
 def claims(answer: models.Claims) -> RenderableType:
-    """A line for each claim, and how to go on."""
+    """A line for each claim."""
     rows = (
         (one.claim_id, one.state, one.task_id, one.fencing_token, one.agent_id, one.role_id, one.queue_id,
          _place(one.proof), one.proof and one.proof.status, layout.moment(one.reserved_at))
         for one in answer.claims
     )  # fmt: skip
     columns = "claim, state, task, token, agent, role, queue, in the log, proof, reserved"
-    table = layout.table(columns, rows, none="No such claims.")
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    return layout.table(columns, rows, none="No such claims.")
 
 
 def recovered(answer: models.Recovered) -> RenderableType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from tessera import models
@@ -64,5 +64,4 @@ def jobs(answer: models.Jobs) -> RenderableType:
          layout.moment(j.updated_at))
         for j in answer.jobs
     )  # fmt: skip
-    table = layout.table("job, task, token, model, status, cost (USD), usage, updated", rows, "No such jobs.")
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    return layout.table("job, task, token, model, status, cost (USD), usage, updated", rows, "No such jobs.")

@@ -33,9 +33,8 @@ def noun(answer: models.Noun) -> RenderableType:
 
 
 def text(answer: models.NounText) -> RenderableType:
-    """The bare text, and how to go on."""
-    said = Text(visible(answer.text))
-    return said if answer.next is None else Group(said, Text(f"More: --first {answer.next}", "dim"))
+    """The bare text."""
+    return Text(visible(answer.text))
 
 
 def recalled(answer: models.Recalled) -> RenderableType:

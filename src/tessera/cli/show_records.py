@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from tessera import models
@@ -23,15 +23,13 @@ def written(answer: models.Written) -> RenderableType:
 
 
 def records(answer: models.Records) -> RenderableType:
-    """A line for each record, and how to go on."""
-    table = _versions(answer.records)
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    """A line for each record."""
+    return _versions(answer.records)
 
 
 def history(answer: models.History) -> RenderableType:
-    """A line for each version, and how to go on."""
-    table = _versions(answer.versions)
-    return Group(table, Text(f"More: --after {answer.next}")) if answer.next else table
+    """A line for each version."""
+    return _versions(answer.versions)
 
 
 def stores(answer: models.Stores) -> RenderableType:

@@ -59,8 +59,7 @@ def tasks() -> None:
 @click.option("--queue", help="Only this queue.")
 @click.option("--state", type=click.Choice(STATES), help="Only this state.")
 @click.option("--kind", help="Only this kind.")
-@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
-@click.option("--after", metavar="ID", help="The page after this task.")
+@options.paged("task", "ID")
 @options.prints
 @options.takes_store
 def list_(store: Tessera, say: Any, **which: Any) -> None:
@@ -78,7 +77,7 @@ def list_(store: Tessera, say: Any, **which: Any) -> None:
 @options.prints
 @options.takes_store
 def show_(store: Tessera, say: Any, task_id: str) -> None:
-    """Show one task: its state, why it waits, its lease, its brief, and what to do next.
+    """Show one task: its state, lease, brief, and what to do next.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -104,9 +105,10 @@ def restore(url: str, say: Any, file: str, force: bool, unsound: bool) -> None:
 
 
 @click.command("new-epoch")
+@click.option("--yes", is_flag=True, help="Do not ask, as nobody does where there is no terminal.")
 @options.prints
 @options.takes_url
-def new_epoch(url: str, say: Any) -> None:
+def new_epoch(url: str, say: Any, yes: bool) -> None:
     """Let nothing count that was handed out before.
 
     For a store that something else than `tessera restore` has brought back: pg_restore, a server taken back
@@ -118,7 +120,11 @@ def new_epoch(url: str, say: Any) -> None:
       tessera new-epoch --store postgresql://tessera@db.example.com/tessera
     """
     import tessera
+    from tessera.app import existing
 
+    existing(url)
+    if not yes and sys.stdin.isatty():
+        click.confirm("End the store's leases, and refuse every token so far?", abort=True, err=True)
     say(tessera.new_epoch(url))
 
 

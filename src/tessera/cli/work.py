@@ -26,7 +26,7 @@ def _must_exist(ctx: click.Context, param: click.Parameter, command: tuple[str, 
 @options.kinds
 @click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
               help="How many commands to run at once.")  # fmt: skip
-@click.option("--once", is_flag=True, help="Carry one task, then end.")
+@click.option("--once", is_flag=True, help="Wait for a task, carry it, then end.")
 @click.option("--drain", is_flag=True, help="End when nothing of the queue is ready, leased or waiting.")
 @click.option("--poll", "poll_seconds", type=options.Seconds(min=0.01), default=1, show_default=True,
               metavar="SECONDS", help="Longest wait between two claims that find nothing.")  # fmt: skip

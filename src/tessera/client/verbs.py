@@ -37,7 +37,11 @@ class AsyncVerbs:
 
     async def queues(self) -> list[models.QueueConfig]:
         """Every queue with its settings, by name."""
-        return (await self._call("queues")).queues
+        return await self._whole("queues")
+
+    async def queues_page(self, *, limit: int = 100, after: str | None = None) -> models.Queues:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._call("queues", limit=limit, after=after)
 
     async def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
         """Put a task (the fields of a `TaskSpec`) on a queue; its id. One that is there changes nothing."""
@@ -268,6 +272,18 @@ class AsyncVerbs:
         """A page of the log: up to 10,000 lines after a `seq`."""
         return (await self._call("events", after=after, limit=limit)).events
 
+    async def _call(self, verb: str, **fields: Any) -> Any:
+        return with_values(await self._door.call(verb, strict_json(fields)))
+
+    async def _whole(self, verb: str) -> list[Any]:
+        """A list from all its pages; the answer's field has the verb's name."""
+        page = await self._call(verb, limit=limits.PAGE_MAX)
+        whole = getattr(page, verb)
+        while page.next is not None:
+            page = await self._call(verb, limit=limits.PAGE_MAX, after=page.next)
+            whole += getattr(page, verb)
+        return whole
+
     async def issue_key(self, **body: Any) -> models.IssuedKey:
         """Make a key. The answer is the only place that ever shows its secret."""
         return await self._call("issue_key", **body)
@@ -282,19 +298,11 @@ class AsyncVerbs:
 
     async def keys(self) -> list[models.KeyGrant]:
         """Every key without its secret, oldest first."""
-        return (await self._call("keys")).keys
+        return await self._whole("keys")
 
-    async def _call(self, verb: str, **fields: Any) -> Any:
-        return with_values(await self._door.call(verb, strict_json(fields)))
-
-    async def _whole(self, verb: str) -> list[Any]:
-        """A list from all its pages; the answer's field has the verb's name."""
-        page = await self._call(verb, limit=limits.PAGE_MAX)
-        whole = getattr(page, verb)
-        while page.next is not None:
-            page = await self._call(verb, limit=limits.PAGE_MAX, after=page.next)
-            whole += getattr(page, verb)
-        return whole
+    async def keys_page(self, *, limit: int = 100, after: str | None = None) -> models.Keys:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._call("keys", limit=limit, after=after)
 
     async def put_record(
         self, store: str, key: str, value: Any, expected_version: int | None = None
@@ -327,6 +335,10 @@ class AsyncVerbs:
         """The names of the stores that hold a record, sorted."""
         return await self._whole("stores")
 
+    async def stores_page(self, *, limit: int = 100, after: str | None = None) -> models.Stores:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._call("stores", limit=limit, after=after)
+
     async def list_records(
         self, store: str, prefix: str = "", limit: int = 100, *, after: str | None = None
     ) -> models.Records:
@@ -336,6 +348,10 @@ class AsyncVerbs:
     async def feeds(self) -> list[models.FeedHead]:
         """Every feed, by name, with the cursor of its last item."""
         return await self._whole("feeds")
+
+    async def feeds_page(self, *, limit: int = 100, after: str | None = None) -> models.Feeds:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._call("feeds", limit=limit, after=after)
 
     async def publish_feed(self, feed: str, payload: Any) -> models.Published:
         """Append a JSON value to a feed and return its cursor; the first one makes the feed."""
@@ -379,6 +395,10 @@ class AsyncVerbs:
     async def buckets(self) -> list[models.BucketInfo]:
         """Every bucket, by name."""
         return await self._whole("buckets")
+
+    async def buckets_page(self, *, limit: int = 100, after: str | None = None) -> models.Buckets:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._ask("buckets", limit=limit, after=after)
 
     async def put_object(
         self,
@@ -549,8 +569,11 @@ class AsyncVerbs:
 
     async def workspaces(self) -> list[models.Workspace]:
         """The workspaces that exist for the caller, by id."""
-        found: models.Workspaces = await self._call("workspaces")
-        return found.workspaces
+        return await self._whole("workspaces")
+
+    async def workspaces_page(self, *, limit: int = 100, after: str | None = None) -> models.Workspaces:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return await self._call("workspaces", limit=limit, after=after)
 
     async def workspace(self, workspace_id: str) -> models.WorkspaceView:
         """One workspace with its roles, queues and agents."""

@@ -163,9 +163,8 @@ class Wire:
             headers["Traceparent"] = traceparent
         if row.header is not None and row.header in fields:
             headers[_HEADER_NAMES[row.header]] = _in_header(row, ask, fields.pop(row.header))
-        elif (
-            row.waits and row.header is not None
-        ):  # a claim that is sent again under its own name gets the lease that the first one won
+        elif row.waits and row.header is not None:
+            # A claim that is sent again under its own name gets the lease that the first one won.
             headers[_HEADER_NAMES["idempotency_key"]] = self._runtime.new_id("claim:")
         return headers
 

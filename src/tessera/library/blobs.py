@@ -51,6 +51,10 @@ class BlobVerbs:
         """Every bucket, by name."""
         return self._whole("buckets")
 
+    def buckets_page(self, *, limit: int = 100, after: str | None = None) -> models.Buckets:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return self._ask("buckets", limit=limit, after=after)
+
     def put_object(
         self, bucket: str, key: str, data: bytes | BinaryIO, expected_version: int | None = None, *,
         content_type: str = models.OCTETS,

@@ -14,6 +14,7 @@ class LiteVerbs:
     """What `Tessera` can do with workspaces, and with claims that an ordered log decides. (Contract §8.)"""
 
     _call: Callable[..., Any]
+    _whole: Callable[[str], list[Any]]
 
     def define_workspace(self, workspace_id: str, name: str) -> models.Workspace:
         """Make a workspace (`ws_…`), or give it another name. Needs an admin key, as do all definitions."""
@@ -76,8 +77,11 @@ class LiteVerbs:
 
     def workspaces(self) -> list[models.Workspace]:
         """The workspaces that exist for the caller, by id."""
-        found: models.Workspaces = self._call("workspaces")
-        return found.workspaces
+        return self._whole("workspaces")
+
+    def workspaces_page(self, *, limit: int = 100, after: str | None = None) -> models.Workspaces:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return self._call("workspaces", limit=limit, after=after)
 
     def workspace(self, workspace_id: str) -> models.WorkspaceView:
         """One workspace with its roles, queues and agents."""

@@ -43,6 +43,10 @@ class RecordVerbs:
         """The names of the stores that hold a record, sorted."""
         return self._whole("stores")
 
+    def stores_page(self, *, limit: int = 100, after: str | None = None) -> models.Stores:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return self._call("stores", limit=limit, after=after)
+
     def list_records(
         self, store: str, prefix: str = "", limit: int = 100, *, after: str | None = None
     ) -> models.Records:
@@ -54,6 +58,10 @@ class RecordVerbs:
     def feeds(self) -> list[models.FeedHead]:
         """Every feed, by name, with the cursor of its last item."""
         return self._whole("feeds")
+
+    def feeds_page(self, *, limit: int = 100, after: str | None = None) -> models.Feeds:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return self._call("feeds", limit=limit, after=after)
 
     def publish_feed(self, feed: str, payload: Any) -> models.Published:
         """Append a JSON value to a feed and return its cursor; the first one makes the feed."""

@@ -16,6 +16,7 @@ from tessera import limits, models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library.blobs import BlobVerbs
+from tessera.library.keys import KeyVerbs
 from tessera.library.lite import LiteVerbs
 from tessera.library.recall import RecallVerbs
 from tessera.library.records import RecordVerbs
@@ -38,7 +39,7 @@ class Door(Protocol):
         """Let go of the store."""
 
 
-class Tessera(RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
+class Tessera(KeyVerbs, RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
     """An open store. Opened directly on a file it has all rights; `as_key` gives the view of a key."""
 
     def __init__(self, door: Door) -> None:
@@ -79,7 +80,11 @@ class Tessera(RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
 
     def queues(self) -> list[models.QueueConfig]:
         """Every queue with its settings, by name."""
-        return self._call("queues").queues
+        return self._whole("queues")
+
+    def queues_page(self, *, limit: int = 100, after: str | None = None) -> models.Queues:
+        """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
+        return self._call("queues", limit=limit, after=after)
 
     # Tasks
 
@@ -247,24 +252,6 @@ class Tessera(RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVerbs):
     def events(self, after: int = 0, limit: int = 100) -> list[models.Event]:
         """A page of the log: up to 10,000 lines after a `seq`."""
         return self._call("events", after=after, limit=limit).events
-
-    # Keys
-
-    def issue_key(self, **body: Any) -> models.IssuedKey:
-        """Make a key. The answer is the only place that ever shows its secret."""
-        return self._call("issue_key", **body)
-
-    def issue_approval(self, **grant: Any) -> models.Approval:
-        """The owner's single-use word that one key of this grant may be `public`. Good for an hour."""
-        return self._call("issue_approval", **grant)
-
-    def revoke_key(self, key_id: str) -> models.KeyGrant:
-        """Let a key count no more, at once."""
-        return self._call("revoke_key", key_id=key_id)
-
-    def keys(self) -> list[models.KeyGrant]:
-        """Every key without its secret, oldest first."""
-        return self._call("keys").keys
 
     def _call(self, verb: str, **fields: Any) -> Any:
         return with_values(self._door.call(verb, strict_json(fields)))

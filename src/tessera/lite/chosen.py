@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import LaterLog, OrderedLog
 from tessera.runtime import Runtime
 from tessera.settings import log_from_environ

@@ -5,21 +5,18 @@ reservation that `recover_claims` finishes.
 
 from __future__ import annotations
 
-from typing import Final
-
 from tessera.acts.act import Act, Rest, Run
 from tessera.errors import TesseraError, Unauthorized, Unavailable
 from tessera.limits import CLAIM_REST_SECONDS, CLAIM_RESTS_MAX, MISSED_RETRY_SECONDS
-from tessera.lite.local import LocalLog
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.requests import Asked, Pending
 from tessera.lite.reserving import Reserve, Reserved, reserve_claim
 from tessera.lite.settling import Settle, Settled, settle_claim
 from tessera.lite.winner import winner
 from tessera.models import ClaimAnswer, ClaimNext, ClaimTask, Proof, Rejected
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
-LOCAL: Final = LocalLog()
 _RESERVE = Guarded(reserve_claim, None)
 _BUSY = Rejected("rate_limited", retryable=True, retry_after_seconds=MISSED_RETRY_SECONDS)
 

@@ -17,7 +17,7 @@ def claimed(tx: Transaction, task: TaskRow, claim: ClaimRow, brief: Brief) -> Cl
     since it was first handed out there is nothing to tell.
     """
     told = details.or_nothing(brief.text)
-    luggage = leases.luggage(tx, task, brief)
+    contents = leases.contents(tx, task, brief)
     proof = proof_of(claim)
     assert task.expires_at is not None
     assert proof is not None
@@ -32,9 +32,9 @@ def claimed(tx: Transaction, task: TaskRow, claim: ClaimRow, brief: Brief) -> Cl
         fencing_token=task.fencing_token,
         lease_expires_at=rfc3339(task.expires_at),
         proof=proof,
-        children=luggage.children,
-        dependencies=luggage.dependencies,
-        inputs=luggage.inputs,
+        children=contents.children,
+        dependencies=contents.dependencies,
+        inputs=contents.inputs,
     )
 
 

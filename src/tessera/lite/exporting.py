@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tessera.acts.act import Act, Look
 from tessera.errors import InvalidRequest, NotFound
-from tessera.lite.claiming import LOCAL
 from tessera.lite.homes import is_own, reached
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import TopicMessages, TopicRows, WorkspaceRef, WorkspaceSecret
 from tessera.rows import RoleTopic
@@ -14,7 +14,7 @@ from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.steps import workspaces as steps
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 
 def topic_messages(ask: TopicRows, log: OrderedLog = LOCAL) -> Act[TopicMessages]:

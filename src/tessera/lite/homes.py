@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tessera.errors import Unavailable
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.message import Commitments
 from tessera.rows import TopicRow, WorkspaceRow

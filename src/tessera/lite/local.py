@@ -22,7 +22,7 @@ from tessera.rows import TopicMessageRow, TopicRow
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 MICROSECOND_NS: Final = 1_000
 
@@ -203,3 +203,4 @@ def _read(tx: Transaction, topic_id: str, after: int, limit: int) -> list[TopicM
 _APPEND = Guarded(append_message, append_messages)
 _READ = Guarded(read_topic, None)
 _PAYER = Guarded(own_account, None)
+LOCAL: Final = LocalLog()  # it keeps nothing of its own, so one serves every store

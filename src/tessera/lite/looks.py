@@ -7,7 +7,7 @@ from tessera.models import (
     Claims,
     ClaimView,
     ListClaims,
-    Nothing,
+    ListNames,
     WorkspaceRef,
     Workspaces,
     WorkspaceView,
@@ -16,16 +16,18 @@ from tessera.rows import ClaimShown
 from tessera.rules import grants
 from tessera.rules.claims import CLAIM_STATES
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339, rfc3339_or_none
 from tessera.steps import workspaces as steps
 from tessera.storage.port import Transaction
 
 
-def workspaces(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Workspaces:
-    """The workspaces that exist for the caller, by id."""
-    rows = tx.all("all_workspaces")
-    seen = [row for row in rows if grants.sees_workspace(caller, row.workspace_id)]
-    return Workspaces(workspaces=[steps.shown(row) for row in seen])
+def workspaces(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Workspaces:
+    """A page of the workspaces that exist for the caller, by id."""
+    sight = grants.workspace_in_sight(caller)
+    rows = tx.all("workspaces_page", after=ask.after or "", only=sight, limit=ask.limit + 1)
+    page, after = page_of(rows, ask.limit, "workspace_id")
+    return Workspaces(workspaces=[steps.shown(row) for row in page], next=after)
 
 
 def workspace(tx: Transaction, runtime: Runtime, caller: Caller, ask: WorkspaceRef) -> WorkspaceView:
@@ -56,8 +58,8 @@ def claims(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListClaims) -
         after=ask.after or "",
         limit=ask.limit + 1,
     )
-    page = [_shown(row) for row in rows[: ask.limit]]
-    return Claims(claims=page, next=page[-1].claim_id if len(rows) > len(page) else None)
+    page, after = page_of(rows, ask.limit, "claim_id")
+    return Claims(claims=[_shown(row) for row in page], next=after)
 
 
 def _shown(row: ClaimShown) -> ClaimView:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import httpx
 import msgspec
 from msgspec import Struct
 
+from tessera.acts.act import Act, Work
 from tessera.errors import InvalidRequest, Unavailable
 from tessera.limits import MIRROR_PAGE_MAX, PAGE_MAX
-from tessera.models import TopicMessage
+from tessera.lite.local import LOCAL
+from tessera.lite.log import Entered
+from tessera.models import Proof, TopicMessage
 
 SECONDS_MAX: Final = 10.0  # for one answer
 _NOT_FOUND: Final = 404
@@ -79,3 +83,46 @@ class Mirror:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Unavailable("the mirror node's answer is no page of a topic", definite=True) from error
         return rows
+
+
+class MirrorLog:
+    """A log that is only read, from a mirror node: what `verify` needs, without an account or a key."""
+
+    at_home = False
+
+    def __init__(self, url: str, account: str | None) -> None:
+        self._mirror = Mirror(url)
+        self._account = account
+
+    def append(self, topic_id: str, message: bytes) -> Act[Proof]:
+        """Nothing is ever appended."""
+        yield from ()
+        raise InvalidRequest("a mirror node takes no messages")
+
+    def enter(self, topic_id: str, message: bytes, after: int) -> Act[Entered]:
+        """No claim's either."""
+        yield from ()
+        raise InvalidRequest("a mirror node takes no messages")
+
+    def read(self, topic_id: str, after: int = 0, limit: int = PAGE_MAX) -> Act[list[TopicMessage]]:
+        """The messages of a topic after a sequence number, in order, as far as the mirror shows them."""
+        rows: list[TopicMessage] = yield Work(
+            partial(rows_of, self._mirror, topic_id, after, limit), outside=True
+        )
+        return rows
+
+    def make_topic(self) -> Act[str]:
+        """No topic is ever made."""
+        yield from ()
+        raise InvalidRequest("a mirror node makes no topics")
+
+    def payer(self) -> Act[str]:
+        """The account that the settings name, or the store's own."""
+        if self._account is not None:
+            return self._account
+        own: str = yield from LOCAL.payer()
+        return own
+
+    def close(self) -> None:
+        """Let go of the mirror."""
+        self._mirror.close()

@@ -20,12 +20,12 @@ from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 log = logging.getLogger("tessera.lite")
 
 
-class Pending(Struct, frozen=True):
+class PendingProofs(Struct, frozen=True):
     """The proofs of a topic that are to be verified, and the last place before them that has been."""
 
     proofs: list[PendingProof]
@@ -64,7 +64,7 @@ def verify_proofs(ordered: OrderedLog) -> Act[int]:
 def _topic(topic_id: str, ordered: OrderedLog) -> Act[int]:
     verified, after = 0, 0
     while True:
-        pending: Pending = yield Look(_PENDING, Next(topic_id, after))
+        pending: PendingProofs = yield Look(_PENDING, Next(topic_id, after))
         if not pending.proofs:
             return verified
         chain = _chain(topic_id, pending.start)
@@ -123,13 +123,15 @@ def topics_pending(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothi
     return [row.value for row in tx.all("topics_pending")]
 
 
-def proofs_pending(tx: Transaction, runtime: Runtime, caller: Caller, ask: Next) -> Pending:
+def proofs_pending(tx: Transaction, runtime: Runtime, caller: Caller, ask: Next) -> PendingProofs:
     """The next proofs of a topic that are to be verified, and where to begin."""
     grants.is_admin(caller)
     proofs = tx.all("proofs_pending", topic_id=ask.topic_id, after=ask.after, limit=PAGE_MAX)
     if not proofs:
-        return Pending([], None)
-    return Pending(proofs, tx.one("verified_before", topic_id=ask.topic_id, before=proofs[0].sequence_number))
+        return PendingProofs([], None)
+    return PendingProofs(
+        proofs, tx.one("verified_before", topic_id=ask.topic_id, before=proofs[0].sequence_number)
+    )
 
 
 def note_verified(tx: Transaction, runtime: Runtime, caller: Caller, ask: list[Found]) -> None:

@@ -16,8 +16,8 @@ from tessera.limits import (
     REQUESTS_PER_SWEEP_MAX,
     SECOND_US,
 )
-from tessera.lite.claiming import LOCAL
 from tessera.lite.homes import is_own, reaching
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.message import decode
 from tessera.lite.proving import verify_proofs
@@ -31,7 +31,7 @@ from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.steps.workspaces import names
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 
 class LeftBehind(Struct, frozen=True):

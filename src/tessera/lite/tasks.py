@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tessera.canonical import canonical, json_text
+from tessera.canonical import canonical
 from tessera.errors import IdempotencyConflict, NotFound
 from tessera.limits import BRIEF_BYTES_MAX
 from tessera.models import Details, Enqueued, EnqueuedBefore, LiteTaskSpec
@@ -29,7 +29,7 @@ def define_lite_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: Lit
     brief = canonical(details, "", BRIEF_BYTES_MAX)
     grants.is_admin(caller)
     queue = _queue(tx, caller, ask)
-    known = _known(tx, ask)
+    known = tasks.named(tx, (ask.task_id, *ask.depends_on))
     if ask.task_id in known:
         if known[ask.task_id].queue != queue.queue:
             raise IdempotencyConflict("the task id is in use: choose another")
@@ -47,7 +47,7 @@ def define_lite_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: Lit
         sha256=briefs.digest(brief),
         now=tx.now,
         depends_on=depends_on,
-        pending_deps=_unresolved(ask, depends_on, known),
+        pending_deps=_unresolved(ask, known),
         requirement=numbers[asked],
     )
     lanes = tasks.missing_lanes(tx, {(queue.queue, LITE, READ)})
@@ -72,16 +72,9 @@ def _queue(tx: Transaction, caller: Caller, ask: LiteTaskSpec) -> QueueRow:
     return queue
 
 
-def _known(tx: Transaction, ask: LiteTaskSpec) -> dict[str, NamedTask]:
-    named = {id_ for id_ in (ask.task_id, *ask.depends_on) if id_ is not None}
-    if not named:
-        return {}
-    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(sorted(named)))}
-
-
-def _unresolved(ask: LiteTaskSpec, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
+def _unresolved(ask: LiteTaskSpec, known: dict[str, NamedTask]) -> int:
     """How many dependencies have not ended. Those of another workspace, or of none, do not exist here."""
-    for place, one in enumerate(depends_on, 1):
+    for place, one in enumerate(ask.depends_on):
         if one not in known or known[one].workspace_id != ask.workspace_id:
-            raise NotFound(f"depends_on: no such task, the {place}. of those named: enqueue it first")
-    return sum(known[one].state not in ENDED for one in depends_on)
+            raise NotFound(f"depends_on[{place}]: no such task: enqueue it first")
+    return sum(known[one].state not in ENDED for one in set(ask.depends_on))

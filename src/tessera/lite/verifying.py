@@ -22,7 +22,7 @@ from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 PENDING: Final = "pending"
 _UNREAD: Final = (

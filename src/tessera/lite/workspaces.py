@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 from tessera.acts.act import Act, Run
 from tessera.canonical import json_text
 from tessera.errors import IdempotencyConflict, InvalidRequest, InvalidState, NotFound
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.lite.message import Commitments
 from tessera.models import (
@@ -32,7 +32,7 @@ from tessera.steps import tasks
 from tessera.steps import workspaces as steps
 from tessera.steps.keys import digest
 from tessera.storage.port import Transaction
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _ELSEWHERE: Final = (
     "claims go to the store's own log, which makes its topics by itself: leave it out, or, for a topic on a "

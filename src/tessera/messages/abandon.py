@@ -7,12 +7,11 @@ from contextlib import suppress
 from msgspec import Struct
 
 from tessera.errors import InvalidState, NotFound, Unavailable
-from tessera.messages import ledger as files
 from tessera.messages import lock, records
 from tessera.messages.agents import Subject
 from tessera.messages.boxes import Boxes
 from tessera.messages.catalog import RESOURCES, SENT, Catalog
-from tessera.messages.errors import LedgerDamaged, Unattributed
+from tessera.messages.errors import Unattributed
 from tessera.messages.ledger import ABANDONED, ACTIVE, PENDING, SUFFIX, Ledger
 from tessera.messages.records import Record
 from tessera.messages.sending import recipient_of
@@ -68,8 +67,7 @@ def _in_flight(ledger: Ledger) -> Record:
     intent = ledger.intent()
     if intent.record is None:
         raise NotFound("no message is in flight")
-    if intent.active is not None and intent.active != files.as_active(intent.record):
-        raise LedgerDamaged("active sent intent differs from pending record")
+    intent.refuse_disagreement()
     if ledger.row(intent.record.filename) is not None:
         raise InvalidState(f"message {intent.record.filename} was delivered: the next send finishes it")
     return intent.record

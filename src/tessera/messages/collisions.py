@@ -21,7 +21,6 @@ CONTROL: Final = ".st2"  # the format's own folder in a catalog
 COLLISIONS: Final = "legacy-id-collisions.json"
 COLLISIONS_SCHEMA: Final = "st2.catalog-legacy-id-collisions.v1"
 MIGRATION: Final = "agent-id-migration.json"
-MIGRATION_SCHEMA: Final = "st2.agent-id-migration.v1"
 
 Contested: TypeAlias = dict[str, frozenset[str]]  # legacy identity -> the ids given in its stead
 

@@ -32,7 +32,7 @@ SUFFIX: Final = ".json"
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is in flight: the pointer, the record, both, or neither. `name` is the pending file's."""
+    """What is in flight: the pointer, the record, both, or neither."""
 
     active: Active | None = None
     record: Record | None = None
@@ -41,6 +41,11 @@ class Intent:
     def open(self) -> bool:
         """Whether anything is in flight."""
         return self.active is not None or self.record is not None
+
+    def refuse_disagreement(self) -> None:
+        """Raise `LedgerDamaged` where the pointer is to another record than the one that is pending."""
+        if self.active is not None and self.record is not None and self.active != as_active(self.record):
+            raise LedgerDamaged("active sent intent differs from pending record")
 
 
 class Ledger:
@@ -82,6 +87,11 @@ class Ledger:
         """The head. Raises `LedgerDamaged`, OSError."""
         raw = self.sent.read_or_none(INDEX)
         return None if raw is None else records.parse(Index, raw, f"sent head {self.sent.where(INDEX)}")
+
+    def refuse_headless(self) -> None:
+        """Raise `LedgerDamaged` for state that a head should cover; there is none. Raises OSError."""
+        if self.intent().open or any(self.names(name) for name in (MESSAGES, COMMITS, KEYS)):
+            raise LedgerDamaged(f"sender state exists without a sent head: {self.sent.path}")
 
     def intent(self) -> Intent:
         """What is in flight; at most one record is. Raises `LedgerDamaged`, OSError."""

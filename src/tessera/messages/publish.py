@@ -42,8 +42,7 @@ def open_coverage(ledger: Ledger, runtime: Runtime) -> Index:
     if index is not None:
         ledger.tip(index)
         return index
-    if ledger.intent().open or any(ledger.names(name) for name in (MESSAGES, COMMITS, KEYS)):
-        raise LedgerDamaged(f"sender state exists without a sent head: {ledger.sent.path}")
+    ledger.refuse_headless()
     index = Index(1, runtime.now_us() // 1_000, 0, None)
     ledger.sent.create(INDEX, records.canonical_bytes(index))
     runtime.reach("message.coverage")

@@ -76,11 +76,11 @@ def _read_home(catalog: Catalog, home: Folder) -> History:
 def walk(ledger: Ledger) -> History:
     """The ledger's history, under its lock. Raises `LedgerDamaged`, OSError."""
     index = ledger.index()
-    intent = ledger.intent()
     if index is None:
-        return _nothing(ledger, intent)
-    if intent.active and intent.record and intent.active != files.as_active(intent.record):
-        raise LedgerDamaged("active sent intent differs from pending record")
+        ledger.refuse_headless()
+        return History(Unavailable())
+    intent = ledger.intent()
+    intent.refuse_disagreement()
     chain = _chain(ledger, index)
     is_cleanup = _is_cleanup(ledger, intent, chain)
     _check_intent(intent, chain)
@@ -89,12 +89,6 @@ def walk(ledger: Ledger) -> History:
     rows = sorted(chain.rows.values(), key=lambda row: (row.ts, row.filename))
     partial = intent.open and not is_cleanup
     return History(Partial(index.since, 1) if partial else Since(index.since), rows)
-
-
-def _nothing(ledger: Ledger, intent: Intent) -> History:
-    if intent.open or any(ledger.names(folder) for folder in (MESSAGES, COMMITS, KEYS)):
-        raise LedgerDamaged(f"sender state exists without a sent head: {ledger.sent.path}")
-    return History(Unavailable())
 
 
 def _chain(ledger: Ledger, index: Index) -> Chain:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from tessera.messages import ledger as files
 from tessera.messages import publish, records
 from tessera.messages.boxes import Boxes
 from tessera.messages.errors import LedgerDamaged
@@ -35,8 +34,7 @@ def recover(
         return index, None
     if intent.record is None:
         return index, None
-    if intent.active is not None and intent.active != files.as_active(intent.record):
-        raise LedgerDamaged("active sent intent differs from pending record")
+    intent.refuse_disagreement()
     one = Publication(ledger, index, intent.record, None)
     row = ledger.row(intent.record.filename)
     if row is not None:

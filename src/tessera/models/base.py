@@ -89,7 +89,7 @@ class Nothing(Model, frozen=True):
 
 
 class ListNames(Model, frozen=True):
-    """Which names to list, in byte order; `after` is the last name of the page before."""
+    """Which names or ids to list, in byte order; `after` is the last one of the page before."""
 
     limit: Limit = limits.PAGE_DEFAULT
     after: Prefix | None = None

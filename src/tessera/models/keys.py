@@ -67,6 +67,7 @@ class Approval(Answer, frozen=True):
 
 
 class Keys(Answer, frozen=True):
-    """Every key, oldest first."""
+    """A page of the keys, oldest first; `next` is the cursor of the page that follows, null at the end."""
 
     keys: list[KeyGrant]
+    next: str | None

@@ -55,9 +55,12 @@ class Workspace(Answer, frozen=True):
 
 
 class Workspaces(Answer, frozen=True):
-    """Every workspace that exists for the caller, by id."""
+    """A page of the workspaces that exist for the caller, by id; `next` is the cursor of the page that
+    follows, null at the end.
+    """
 
     workspaces: list[Workspace]
+    next: str | None
 
 
 class WorkspaceRef(Model, frozen=True):

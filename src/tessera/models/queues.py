@@ -48,6 +48,7 @@ class QueueRef(Model, frozen=True):
 
 
 class Queues(Answer, frozen=True):
-    """Every queue, by name."""
+    """A page of the queues, by name; `next` is the cursor of the page that follows, null at the end."""
 
     queues: list[QueueConfig]
+    next: str | None

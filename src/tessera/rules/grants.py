@@ -54,6 +54,13 @@ def sees_workspace(caller: Caller, workspace_id: str | None) -> bool:
     return caller.admin or caller.workspace_id == workspace_id
 
 
+def workspace_in_sight(caller: Caller) -> str | None:
+    """The same for a statement that picks rows: the workspace whose things exist for the caller, empty for
+    what belongs to none, None where everything does.
+    """
+    return None if caller.admin else caller.workspace_id or ""
+
+
 def covers_queue(caller: Caller, queue: str) -> None:
     """Refuse a queue outside the grant."""
     if not sees_queue(caller, queue):

@@ -12,9 +12,8 @@ from tessera.storage.port import News
 
 LOG: Final = "log"
 FEEDS: Final = "feeds"
-_FOREIGN_SECONDS: Final = (
-    1.0  # how often a waiter looks though no bell rang: another process may have written
-)
+# How often a waiter looks though no bell rang: another process may have written.
+_FOREIGN_SECONDS: Final = 1.0
 
 
 def task_bell(task_id: str) -> str:

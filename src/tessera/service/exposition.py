@@ -17,7 +17,7 @@ from msgspec import Struct
 from tessera import figures
 from tessera.errors import MethodNotAllowed, NotFound, TesseraError
 from tessera.limits import SECOND_US
-from tessera.models import FileFigures, Health, Nothing, Queues, TimeFigures
+from tessera.models import FileFigures, Health, Nothing, QueueConfig, TimeFigures
 from tessera.names import VERSION
 from tessera.rules.grants import Caller
 from tessera.rules.histograms import Histogram
@@ -32,6 +32,8 @@ from tessera.states import STATES
 from tessera.storage.meter import Meter
 from tessera.storage.port import EngineOnLoop
 from tessera.surface import SURFACE
+from tessera.verbs.guarded import Guarded
+from tessera.verbs.pages import every_queue
 
 log = logging.getLogger("tessera.service")
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost")
@@ -54,7 +56,7 @@ class Seen(Struct, frozen=True):
     """What was found of the store, and the limit of claims, which only the loop may ask for."""
 
     health: Health
-    queues: Queues
+    queues: list[QueueConfig]
     times: TimeFigures
     limit: int
 
@@ -71,12 +73,12 @@ class Exposition:
         self._gate = gate
         self._streams = streams
         self._beside = list(beside)
-        self._health, self._queues = SURFACE["health"].run(), SURFACE["queues"].run()
+        self._health, self._queues = SURFACE["health"].run(), Guarded(every_queue, None)
 
     async def page(self, caller: Caller, accept: str) -> tuple[str, bytes]:
         """Media type and text, with the queues that the caller may see."""
         health: Health = await self._engine.read(self._health, caller, Nothing())
-        queues: Queues = await self._engine.read(self._queues, caller, Nothing())
+        queues: list[QueueConfig] = await self._engine.read(self._queues, caller, Nothing())
         times: TimeFigures = await self._engine.read(figures.of_time)
         seen = Seen(health, queues, times, self._gate.limit)
         written: tuple[str, bytes] = await self._engine.compute(partial(self._written, seen, accept))
@@ -202,7 +204,7 @@ def _of_store(seen: Seen, files: FileFigures | None) -> Iterator[Any]:
         overdue.add_metric([queue], 0 if one is None else one.overdue_tasks)
         late.add_metric([queue], 0.0 if one is None else one.late_seconds)
     paused = _gauges("tessera_queue_paused", "Whether a queue is paused (1), so gives no leases.", ["queue"])
-    for one_queue in seen.queues.queues:
+    for one_queue in seen.queues:
         paused.add_metric([one_queue.name], float(one_queue.paused is True))
     yield from (tasks, oldest, expired, overdue, late, paused)
     behind = seen.times.clock_behind_seconds

@@ -19,7 +19,7 @@ from msgspec import Struct
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import InvalidRequest, TesseraError
 from tessera.limits import DRAIN_SECONDS, IDLE_SECONDS_MAX, SAMPLE_SECONDS, STOP_SECONDS_MAX
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Nothing
 from tessera.rules.grants import OWNER

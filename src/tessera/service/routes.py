@@ -11,7 +11,7 @@ from msgspec import Struct
 from tessera.errors import InvalidRequest
 from tessera.models import PutRecords, SubmitBatch, TaskBatch
 from tessera.surface import Row
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _HEAD = {"GET": "HEAD"}
 BATCHES: Final = (TaskBatch, SubmitBatch, PutRecords)  # asks so large that few run at once

@@ -12,7 +12,7 @@ from tessera import models
 from tessera.acts.act import carry_out_on_loop
 from tessera.errors import MethodNotAllowed, NotFound
 from tessera.limits import BATCHES_AT_ONCE
-from tessera.lite.claiming import LOCAL
+from tessera.lite.local import LOCAL
 from tessera.lite.log import OrderedLog
 from tessera.models import Claim, ListEvents, Model
 from tessera.rules import grants, waits

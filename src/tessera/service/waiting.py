@@ -44,6 +44,7 @@ class Room:
         self._lines: OrderedDict[Line, deque[Waiter]] = OrderedDict()
         self._by_queue: dict[str, set[Line]] = {}
         self._trying: Counter[Line] = Counter()
+        self._owed: set[Line] = set()  # news came while everybody was trying already, perhaps in vain
         self._rung: Counter[str] = Counter()
         self._rung_all = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,6 +108,7 @@ class Room:
         waiters.remove(waiter)
         if not waiters:
             del self._lines[line]
+            self._owed.discard(line)
             for queue in line[0]:
                 self._by_queue[queue].discard(line)
 
@@ -123,13 +125,17 @@ class Room:
             self._offer(line)
 
     def _offer(self, line: Line) -> None:
-        """Let the first of a line try, unless enough of it are trying."""
-        if self._trying[line] >= TRIES_PER_LINE_MAX:
-            return
-        for waiter in self._lines.get(line, ()):
-            if not waiter.trying and not waiter.answer.done():
-                self._start(line, waiter)
-                return
+        """Let the first of a line try. If nobody can now, or enough of it are trying, one shall afterwards:
+        what they have looked at may be older than the news.
+        """
+        if self._trying[line] < TRIES_PER_LINE_MAX:
+            for waiter in self._lines.get(line, ()):
+                if not waiter.trying and not waiter.answer.done():
+                    self._owed.discard(line)
+                    self._start(line, waiter)
+                    return
+        if self._trying[line]:
+            self._owed.add(line)
 
     def _end(self, line: Line, waiter: Waiter) -> None:
         """Its time is up. One last try tells whether its key still counts, and whether something was
@@ -155,8 +161,10 @@ class Room:
         self._trying[line] -= 1
         if not self._trying[line]:
             del self._trying[line]
-        if isinstance(answer, Empty | RateLimited | Unavailable) and not waiter.over:
-            return  # not now
+        if isinstance(answer, Empty | RateLimited | Unavailable) and not waiter.over:  # not now
+            if line in self._owed:
+                self._offer(line)
+            return
         if waiter.answer.done():
             self._give_back(waiter.caller, waiter.ask, answer)
         else:

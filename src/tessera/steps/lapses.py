@@ -33,11 +33,16 @@ def settled(tx: Transaction, queue: QueueRow) -> None:
 
 
 def settle_queue(queue: int, tx: Transaction, runtime: Runtime) -> int:
-    """Settle what has fallen due in a queue, longest due first, a bounded number. Returns how many."""
+    """Settle what has fallen due in a queue, longest due first, a bounded number. Returns how many; if none
+    of it can be settled, the verb that met it need not settle it.
+    """
     lapsed = tx.all("lapsed_in_queue", queue=queue, now=tx.now, limit=DUE_PER_SETTLE_MAX)
     room = DUE_PER_SETTLE_MAX - len(lapsed)
     due = tx.all("due_in_queue", queue=queue, now=tx.now, limit=room) if room else []
-    return _settle(tx, runtime, lapsed + due)
+    settled = _settle(tx, runtime, lapsed + due)
+    if not settled:
+        tx.pass_over(queue)
+    return settled
 
 
 def settle_task(serial: int, tx: Transaction, runtime: Runtime) -> int:
@@ -60,10 +65,12 @@ def settle_unreadable(serial: int, tx: Transaction, runtime: Runtime) -> int:
 
 
 def _settle(tx: Transaction, runtime: Runtime, due: list[TaskRow]) -> int:
-    lapsed = [failures.foreseen(tx, runtime, task, LAPSED) for task in due if task.state == LEASED]
+    held = [task for task in due if task.state == LEASED and task.expires_at is not None]
+    lapsed = [failures.foreseen(tx, runtime, task, LAPSED) for task in held]
     waiters = resolve.awaiting(tx, [one.after for one in lapsed if one.after.state == DEAD])
     running = jobs.running(tx, [one.before.serial for one in lapsed])
-    startable = [task.serial for task in due if task.state == READY]
+    startable = [task.serial for task in due if task.state == READY and task.due is not None]
+    parked = [task for task in due if task.state == WAITING and task.due is not None]
     runtime.reach("settle.read")
 
     if startable:
@@ -75,11 +82,10 @@ def _settle(tx: Transaction, runtime: Runtime, due: list[TaskRow]) -> int:
         failures.write(tx, failure, holder)
         if task.serial in running:
             jobs.ask_to_stop(tx, {task.serial: running[task.serial]}, {task.serial: task}, holder)
-    for task in due:
-        if task.state == WAITING:
-            answer = dict(serial=task.serial, park=task.parks, key_id=None, now=tx.now)
-            tx.write("insert_input", input=TIMED_OUT, **answer)
-            tasks.move(tx, task, moves.started(task, tx.now), "park_expired", None, park=task.parks)
+    for task in parked:
+        answer = dict(serial=task.serial, park=task.parks, key_id=None, now=tx.now)
+        tx.write("insert_input", input=TIMED_OUT, **answer)
+        tasks.move(tx, task, moves.started(task, tx.now), "park_expired", None, park=task.parks)
     resolve.release(tx, waiters)
     runtime.reach("settle.written")
-    return len(due)
+    return len(held) + len(startable) + len(parked)

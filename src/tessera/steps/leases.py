@@ -20,7 +20,7 @@ from tessera.steps.briefs import Brief
 from tessera.storage.port import Overdue, Transaction
 
 
-class Luggage(Struct, frozen=True):
+class Contents(Struct, frozen=True):
     """What a lease carries besides its own row: the brief, and what the task waited for."""
 
     brief: Brief
@@ -51,7 +51,7 @@ def is_live(tx: Transaction, caller: Caller, task: TaskRow, fencing_token: int) 
         raise Overdue(partial(lapses.settle_task, task.serial))
 
 
-def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
+def shown(queue: QueueRow, task: TaskRow, contents: Contents) -> Lease:
     """A lease as its holder sees it."""
     assert task.worker is not None
     assert task.claimed_at is not None
@@ -63,7 +63,7 @@ def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
         kind=task.kind,
         effect_class=EFFECT_CLASSES[task.effect],
         priority=task.priority,
-        brief=Raw(luggage.brief.text.encode()),
+        brief=Raw(contents.brief.text.encode()),
         worker=task.worker,
         fencing_token=task.fencing_token,
         attempts=task.attempts,
@@ -73,21 +73,21 @@ def shown(queue: QueueRow, task: TaskRow, luggage: Luggage) -> Lease:
         expires_at=rfc3339(task.expires_at),
         hard_expires_at=rfc3339(task.hard_expires_at),
         heartbeat_seconds=queue.heartbeat_seconds,
-        parent_id=luggage.parent_id,
+        parent_id=contents.parent_id,
         depth=task.depth,
-        traceparent=luggage.brief.traceparent,
-        children=luggage.children,
-        dependencies=luggage.dependencies,
-        inputs=luggage.inputs,
+        traceparent=contents.brief.traceparent,
+        children=contents.children,
+        dependencies=contents.dependencies,
+        inputs=contents.inputs,
     )
 
 
-def handbag(tx: Transaction, task: TaskRow) -> Luggage:
+def brief_alone(tx: Transaction, task: TaskRow) -> Contents:
     """What a heartbeat's answer carries: the brief alone."""
-    return Luggage(briefs.for_holder(tx, task), tasks.id_of(tx, task.parent))
+    return Contents(briefs.for_holder(tx, task), tasks.id_of(tx, task.parent))
 
 
-def luggage(tx: Transaction, task: TaskRow, brief: Brief) -> Luggage:
+def contents(tx: Transaction, task: TaskRow, brief: Brief) -> Contents:
     """What a new lease carries. A plain task's carries nothing but the brief."""
     room = LEASE_OUTPUTS_BYTES_MAX
     children: list[Outcome] = []
@@ -102,7 +102,7 @@ def luggage(tx: Transaction, task: TaskRow, brief: Brief) -> Luggage:
             Input(park=one.park, input=Raw(one.input.encode()), resumed_at=rfc3339(one.resumed_at))
             for one in tx.all("inputs_of", serial=task.serial)
         ]
-    return Luggage(brief, tasks.id_of(tx, task.parent), children, dependencies, inputs)
+    return Contents(brief, tasks.id_of(tx, task.parent), children, dependencies, inputs)
 
 
 def result_id(result: int) -> str:

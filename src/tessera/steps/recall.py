@@ -6,7 +6,8 @@ Nothing here refuses: of what cannot be read the index has the key alone.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -77,11 +78,11 @@ def catch_up(tx: Transaction, runtime: Runtime) -> int:
     statement = "objects_left" if home == IN_BUCKET else "records_left"
     found: list[Left] = tx.all(statement, place=place, key=key, limit=NOUNS_PER_CATCH_UP)
     some = found[: sizes.fitting((one.size for one in found), CATCH_UP_BYTES_MAX)]
-    read = [(_object if home == IN_BUCKET else _record)(tx, one) for one in some]
+    keeps = [(_object if home == IN_BUCKET else _record)(tx, one) for one in some]
     runtime.reach("catch_up.read")
 
-    for keep, *what in read:
-        keep(tx, *what)
+    for keep in keeps:
+        keep()
     if some:
         _go_on(tx, home, some[-1].place, some[-1].key)
     elif home == IN_STORE:
@@ -92,19 +93,19 @@ def catch_up(tx: Transaction, runtime: Runtime) -> int:
     return 0
 
 
-def _record(tx: Transaction, one: Left) -> tuple[Any, ...]:
-    """How to keep a head that was left: its value may be damaged, so it is read as bytes."""
+def _record(tx: Transaction, one: Left) -> Callable[[], None]:
+    """Read a head that was left, and say how to keep it. Its value may be damaged, so it is read as bytes."""
     what = dict(store=one.place, key=one.key, version=one.version)
     row: SliceRow = tx.one("record_slice", **what, first=0, length=RECORD_BYTES_MAX)
     brief = brief_beginning(tx, one.key) if one.place == TOMBSTONES else ""
-    return _keep_value, one.place, one.key, one.version, row.bytes, brief
+    return partial(_keep_value, tx, one.place, one.key, one.version, row.bytes, brief)
 
 
-def _object(tx: Transaction, one: Left) -> tuple[Any, ...]:
+def _object(tx: Transaction, one: Left) -> Callable[[], None]:
     bucket: BucketRow = tx.one("bucket_named", name=one.place)
     row: ObjectRow = tx.one("object_version", bucket=bucket.bucket, key=one.key, version=one.version)
     blob = tx.one("blob_named", sha256=row.sha256)
-    return keep_object, one.place, row, _beginning(tx, None if blob is None else blob.upload)
+    return partial(keep_object, tx, one.place, row, _beginning(tx, None if blob is None else blob.upload))
 
 
 def _go_on(tx: Transaction, home: int, place: str, key: str) -> None:

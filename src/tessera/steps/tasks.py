@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tessera import states
 from tessera.canonical import json_text
 from tessera.errors import NotFound
 from tessera.models import NULL, Raw, TaskView
 from tessera.names import EFFECT_CLASSES
-from tessera.rows import QueueRow, TaskRow
+from tessera.rows import NamedTask, QueueRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.rules.moves import NewTask
@@ -38,6 +38,14 @@ def each_known(tx: Transaction, task_ids: Sequence[str]) -> dict[str, TaskRow]:
         only = tx.one("task_named", task_id=task_ids[0])
         return {} if only is None else {task_ids[0]: only}
     return {row.task_id: row for row in tx.all("each_task_named", task_ids=json_text(list(task_ids)))}
+
+
+def named(tx: Transaction, task_ids: Iterable[str | None]) -> dict[str, NamedTask]:
+    """Whatever exists of some ids, by id, whoever asks; None names nothing."""
+    wanted = sorted({task_id for task_id in task_ids if task_id is not None})
+    if not wanted:
+        return {}
+    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(wanted))}
 
 
 def queue_known(tx: Transaction, caller: Caller, name: str) -> QueueRow:

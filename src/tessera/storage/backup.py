@@ -71,7 +71,7 @@ class Outlived:
     revoked: str = "[]"
 
 
-class Place:
+class Target:
     """Where a store is to stand, and nothing does."""
 
     def __init__(self, path: str) -> None:
@@ -89,7 +89,7 @@ class Place:
         files.put_in_place(made, self.path, replace=False)
 
 
-class Held(Place):
+class Held(Target):
     """A store under a lock that no other process or connection can share, until this is over."""
 
     def __init__(self, path: str, connection: apsw.Connection) -> None:
@@ -112,7 +112,7 @@ class Held(Place):
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
-class Damaged(Place):
+class Damaged(Target):
     """A file that SQLite cannot read. It is put aside, with what SQLite kept beside it."""
 
     def put(self, made: str, reach: Callable[[str], None]) -> None:
@@ -131,12 +131,12 @@ class Damaged(Place):
 
 
 @contextmanager
-def place(path: str) -> Iterator[Place]:
-    """The place of a store that is to be made or replaced, for as long as that takes. Refuses one that is in
+def target(path: str) -> Iterator[Target]:
+    """Where a store is that is to be made or replaced, for as long as that takes. Refuses one that is in
     use, and another program's database.
     """
     if not os.path.lexists(path):
-        yield Place(path)
+        yield Target(path)
         return
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is damaged stays as it is

@@ -56,6 +56,7 @@ class DirectEngine:
     def submit(self, verb: Verb, *args: Any) -> Answer:
         """Run a verb, here and now. The answer is there when this returns."""
         job = Job(verb, args)
+        job.outcome = AGAIN
         self._check()
         place = Place(job)
         try:
@@ -63,7 +64,10 @@ class DirectEngine:
                 self._lead(place, job)
         except BaseException:  # an interrupt, perhaps in our sleep: the job was done, or never will be
             self._meeting.leave(place)
+            _wake(place.others)
             raise
+        if job.outcome is AGAIN:
+            raise Unavailable("the thread that should have run this was interrupted", definite=True)
         if not job.provisional:
             self._writer.wal.cover(job.number)
         return Done(job.outcome)
@@ -116,9 +120,9 @@ class DirectEngine:
     def _lead(self, own: Place, job: Job) -> None:
         """Run a job and those of all that stand in line. They are woken once theirs are on disk."""
         patience = self._writer.wal.meter.sync_us / SECOND_US  # who goes alone pays one sync more
-        others = self._meeting.take(patience)
-        jobs = [job, *(place.job for place in others if place.job is not None)]
         try:
+            others = self._meeting.take(own, patience)
+            jobs = [job, *(place.job for place in others if place.job is not None)]
             try:
                 self._run_all(jobs)
             finally:
@@ -126,8 +130,7 @@ class DirectEngine:
             if others:
                 self._writer.wal.cover(max(0 if job.provisional else job.number for job in jobs))
         finally:
-            for place in others:
-                place.wake()
+            _wake(own.others)
 
     def _run_all(self, jobs: list[Job]) -> None:
         try:
@@ -161,3 +164,8 @@ class DirectEngine:
         for job in jobs:
             if job.outcome is AGAIN:
                 run_alone(self._writer, job)
+
+
+def _wake(places: list[Place]) -> None:
+    for place in places:
+        place.wake()

@@ -60,6 +60,21 @@ def resolve(future: Future[Any] | asyncio.Future[Any], outcome: Any) -> None:
         future.set_result(outcome)
 
 
+def run_grouped(jobs: list[Job], run: Callable[[Job, Verb, tuple[Any, ...]], Any]) -> None:
+    """Run verbs one after the other and give each its outcome; several of one verb that has a form for many
+    callers run as one, on behalf of the first. `run` gives one outcome for all of them, or a list with one
+    for each.
+    """
+    for verb, alike in grouped(jobs):
+        if len(alike) == 1:
+            alike[0].outcome = run(alike[0], alike[0].verb, alike[0].args)
+            continue
+        outcomes = run(alike[0], verb, ([job.args for job in alike],))
+        each = outcomes if isinstance(outcomes, list) else [outcomes] * len(alike)
+        for job, outcome in zip(alike, each, strict=True):
+            job.outcome = outcome
+
+
 def grouped(jobs: list[Job]) -> list[tuple[Verb, list[Job]]]:
     """Jobs whose verb has a form for many callers, together, under that form; the others each alone. The
     callers all wait, so any order is as good as theirs.

@@ -17,16 +17,18 @@ from tessera.storage.jobs import Job
 class Place:
     """A thread's place in line, with the job to be done. One without a job wants to be alone."""
 
-    __slots__ = ("asleep", "job")
+    __slots__ = ("asleep", "job", "others")
 
     def __init__(self, job: Job | None) -> None:
         self.job = job
         self.asleep: threading.Lock | None = None  # held until the thread shall go on
+        self.others: list[Place] = []  # that it works for
 
     def wake(self) -> None:
-        """Let the thread go on. Called once."""
-        assert self.asleep is not None
-        self.asleep.release()
+        """Let the thread go on, if it sleeps."""
+        asleep, self.asleep = self.asleep, None
+        if asleep is not None:
+            asleep.release()
 
 
 class Meeting:
@@ -62,30 +64,37 @@ class Meeting:
                     self._waiting.remove(place)
         return self._leader is place
 
-    def take(self, seconds: float) -> list[Place]:
-        """All that stand in line, up to the first that wants to be alone, are the leader's to work for: it
-        wakes them once it is done. Those that were here last time are waited for, until so many seconds have
-        brought none of them.
+    def take(self, leader: Place, seconds: float) -> list[Place]:
+        """All that stand in line, up to the first that wants to be alone, are the leader's `others` to work
+        for: it wakes them once it is done. Those that were here last time are waited for, until so many
+        seconds have brought none of them.
         """
         if len(self._waiting) < self._met:
             self._wait(seconds)
-        taken: list[Place] = []
         if self._waiting:
             with self._gate:
                 while self._waiting and self._waiting[0].job is not None:
-                    taken.append(self._waiting.popleft())
-        self._met = len(taken)
-        return taken
+                    leader.others.append(self._waiting[0])  # first there, then gone from here: see `leave`
+                    self._waiting.popleft()
+        self._met = len(leader.others)
+        return leader.others
 
     def leave(self, place: Place) -> None:
-        """Stand in line no more. If the place leads, the first in line leads from here on."""
+        """Stand in line no more. If the place leads, the first in line leads from here on. An interrupt may
+        have cut off any of this before: leaving again does the rest.
+        """
         with self._gate:
             if self._leader is place:
-                self._leader = self._waiting.popleft() if self._waiting else None
-                if self._leader is not None:
-                    self._leader.wake()
+                if self._waiting and self._waiting[0] in place.others:
+                    self._waiting.popleft()
+                self._leader = self._waiting[0] if self._waiting else None
             elif place in self._waiting:
                 self._waiting.remove(place)
+            leader = self._leader
+            if leader is not None and leader.asleep is not None:
+                if self._waiting and self._waiting[0] is leader:
+                    self._waiting.popleft()
+                leader.wake()
 
     def _wait(self, seconds: float) -> None:
         with self._gate:

@@ -21,6 +21,8 @@ SCHEMA = Path(__file__).parent.parent / "schema.sql"
 MIGRATIONS = Path(__file__).parent / "migrations"
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
 
+Migration = tuple[int, str, str]  # version, name, text
+
 
 def migrate(connection: apsw.Connection, runtime: Runtime, folder: Path = MIGRATIONS) -> None:
     """Bring the connection's file to the schema of this version, or refuse it. Safe when several processes
@@ -39,20 +41,20 @@ def migrate(connection: apsw.Connection, runtime: Runtime, folder: Path = MIGRAT
             return
 
 
-def migrations(folder: Path = MIGRATIONS) -> list[tuple[int, str, str]]:
-    """Every migration as (version, name, text), by version, without gaps."""
+def migrations(folder: Path = MIGRATIONS, first: int = 1) -> list[Migration]:
+    """Every migration of a folder, by version, without gaps from the first on."""
     found = []
     for path in sorted(folder.glob("*.sql")):
         named = _FILE.match(path.name)
         if named is None:
             raise ValueError(f"{path.name} is not named like a migration: 0001_what_it_adds.sql")
         found.append((int(named[1]), named[2], path.read_text(encoding="utf-8")))
-    if [version for version, *_ in found] != list(range(1, len(found) + 1)):
-        raise ValueError("migrations are not numbered 1, 2, 3 and so on")
+    if [version for version, *_ in found] != list(range(first, first + len(found))):
+        raise ValueError(f"migrations are not numbered {first}, {first + 1} and so on")
     return found
 
 
-def _step(connection: apsw.Connection, runtime: Runtime, known: list[tuple[int, str, str]]) -> bool:
+def _step(connection: apsw.Connection, runtime: Runtime, known: list[Migration]) -> bool:
     """Make the new store, or apply the next migration. Returns whether nothing is left to do."""
     if not connection.execute("select count(*) from sqlite_schema").get:
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
@@ -76,7 +78,7 @@ def _step(connection: apsw.Connection, runtime: Runtime, known: list[tuple[int, 
     return not missing
 
 
-def _record(connection: apsw.Connection, runtime: Runtime, applied: list[tuple[int, str, str]]) -> None:
+def _record(connection: apsw.Connection, runtime: Runtime, applied: list[Migration]) -> None:
     for version, name, _ in applied:
         connection.execute("insert into migrations values (?, ?, ?)", (version, name, runtime.now_us()))
     runtime.reach("migrate.written")

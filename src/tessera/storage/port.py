@@ -47,8 +47,13 @@ class Transaction(Protocol):
         """Something in the queue falls due at that instant."""
 
     def quiet(self, queue: int) -> bool:
-        """Whether nothing in the queue can be overdue, as far as memory knows, or others are settling what
-        is; False when nobody knows.
+        """Whether nothing in the queue can be overdue, as far as memory knows, or what is was passed over;
+        False when nobody knows.
+        """
+
+    def pass_over(self, queue: int) -> None:
+        """What is overdue in the queue cannot be settled now: others are about to, or its rows are damaged.
+        The verb goes on without.
         """
 
     def quiet_until(self, queue: int, at: int) -> None:

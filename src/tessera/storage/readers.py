@@ -43,7 +43,8 @@ class SqliteSnapshot:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a look may not write")
 
-    write = save = count = event = alarm = quiet = quiet_until = ready = after_commit = _refuse
+    write = save = save_all = count = event = ready = after_commit = _refuse
+    alarm = quiet = pass_over = quiet_until = _refuse
 
 
 class Reader:
@@ -60,13 +61,14 @@ class Reader:
         """Run a look in a transaction of its own, at an instant no earlier than what it sees; return once all
         that it may have seen is on disk.
         """
-        self.execute("begin")
         try:
+            self.execute("begin")
             clock.outlive(self.prepared["last_instant"].one({}).value or 0)
             answer = look(SqliteSnapshot(self.prepared, clock.instant()), runtime, *args)
             version = self.execute("pragma data_version").get
         finally:
-            self.execute("rollback")
+            if self.connection.in_transaction:
+                self.execute("rollback")
         if version != self.durable_version:
             wal.cover(wal.commit())  # perhaps another process's commit, so only a sync from here on counts
             self.durable_version = version

@@ -1,14 +1,13 @@
 """The SQLite store: the one connection that writes, and the transactions it runs verbs in.
 
-Several verbs may share one commit. Counts and events of all are gathered in the `Writer` and written once
-before the commit. A verb reads before it writes and never refuses after, so a refusal leaves nothing to undo
-and no savepoint is needed. A commit here syncs nothing: when its verbs may be answered is `wal.py`'s word.
+Several verbs may share one commit. Counts and events of all are gathered and written once before the commit.
+A verb reads before it writes and never refuses after, so a refusal leaves nothing to undo and no savepoint is
+needed. A commit here syncs nothing: when its verbs may be answered is `wal.py`'s word.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,34 +16,32 @@ import apsw
 
 from tessera.errors import TesseraError
 from tessera.limits import SETTLES_PER_TURN_MAX
-from tessera.names import EVENT_NUMBER
 from tessera.runtime import Runtime
-from tessera.states import READY, STATES
+from tessera.states import STATES
 from tessera.storage.checkpoints import AfterCommits
 from tessera.storage.clock import Clock
 from tessera.storage.connection import Busy, connect, refusal_of
-from tessera.storage.jobs import AGAIN, Job, grouped
+from tessera.storage.gathered import EVENT_FIELDS, Gathered, GatheringTransaction
+from tessera.storage.jobs import AGAIN, Job, run_grouped
 from tessera.storage.migrate import migrate
-from tessera.storage.news import news_of
 from tessera.storage.port import LostRace, News, Overdue, Verb
 from tessera.storage.prepared import Remembered, prepare
 from tessera.storage.wal import Wal
 
 log = logging.getLogger("tessera.storage")
-EVENT_FIELDS = ("at", "type", "queue", "task_id", "worker", "fencing_token", "key_id", "data")
 
 
-class SqliteTransaction:
+class SqliteTransaction(GatheringTransaction):
     """One verb's view of the open transaction."""
 
-    __slots__ = ("_changes", "_counts", "_events", "_prepared", "_writer", "now", "settled", "wrote")
+    __slots__ = ("_changes", "_prepared", "_writer", "passed_over")
 
     def __init__(self, writer: Writer) -> None:
+        super().__init__(writer.gathered)
         self._writer = writer
         self._prepared = writer.prepared
         self._changes = writer.connection.changes
-        self._counts = writer.counts
-        self._events = writer.events
+        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -80,38 +77,19 @@ class SqliteTransaction:
         if self._prepared[name].save_all(rows) != len(rows):
             raise LostRace(name)
 
-    def count(self, queue: int, came_from: int | None, goes_to: int, tasks: int = 1) -> None:
-        counts = self._counts[queue]
-        if came_from is not None:
-            counts[came_from] -= tasks
-        counts[goes_to] += tasks
-        if goes_to == READY:
-            self._writer.ready.add(queue)
-
-    def event(
-        self, type_name: str, queue: int | None = None, task_id: str | None = None, worker: str | None = None,
-        fencing_token: int | None = None, key_id: str | None = None, data: str | None = None,
-    ) -> None:  # fmt: skip
-        self._events.append(
-            (self.now, EVENT_NUMBER[type_name], queue, task_id, worker, fencing_token, key_id, data)
-        )
-
     def alarm(self, queue: int, at: int) -> None:
         alarms = self._writer.alarms
         if at < alarms.get(queue, 0):
             alarms[queue] = at
 
     def quiet(self, queue: int) -> bool:
-        return self.now < self._writer.alarms.get(queue, 0)
+        return self.now < self._writer.alarms.get(queue, 0) or queue in self.passed_over
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         self._writer.alarms[queue] = at
-
-    def ready(self, queue: int) -> None:
-        self._writer.ready.add(queue)
-
-    def after_commit(self, tell: Callable[[], None]) -> None:
-        self._writer.after.append(tell)
 
 
 class Writer:
@@ -136,10 +114,7 @@ class Writer:
             raise refusal_of(error) from error
         self._change_counts = self.prepared["change_counts"].text_for(*STATES, "queue")
         self._append_event = self.prepared["append_event"].text_for(*EVENT_FIELDS)
-        self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
-        self.events: list[tuple[Any, ...]] = []
-        self.ready: set[int] = set()  # queues that gained a task to claim
-        self.after: list[Callable[[], None]] = []
+        self.gathered = Gathered()
         self.watch: Callable[[News], None] | None = None
         self._foreign = False  # another process has written, and nobody has been told
         self.alarms: dict[int, int] = {}  # queue -> nothing in it is due before this instant; absent: unknown
@@ -174,18 +149,12 @@ class Writer:
         many callers run as one. A refusal is an outcome; so is AGAIN, when more is overdue than one turn may
         settle.
         """
-        for verb, alike in grouped(jobs):
-            if len(alike) == 1:
-                alike[0].outcome = self._settling(alike[0], alike[0].verb, alike[0].args)
-                continue
-            outcomes = self._settling(alike[0], verb, ([job.args for job in alike],))
-            each = outcomes if isinstance(outcomes, list) else [outcomes] * len(alike)
-            for job, outcome in zip(alike, each, strict=True):
-                job.outcome = outcome
+        run_grouped(jobs, self._settling)
 
     def _settling(self, job: Job, verb: Verb, args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             tx.renew(job.settled)
             try:
@@ -203,25 +172,25 @@ class Writer:
         """Write counts, events and the instant; commit. Returns the number of the commit that must be on disk
         before any verb of this transaction is answered: its own, or the last one that it could see.
         """
-        if self.watch is not None and (self.ready or self.events or self._foreign):
-            news = news_of(self.prepared["queue_numbered"], self.ready, self.events, self._foreign)
-            self.after.append(partial(self.watch, news))
+        gathered = self.gathered
+        if self.watch is not None and (gathered.ready or gathered.events or self._foreign):
+            news = gathered.news(self._queue_name, foreign=self._foreign)
+            gathered.after.append(partial(self.watch, news))
             self._foreign = False
         wrote = self._flush()
         self.runtime.reach("commit.before")
         self.execute("commit")
-        self._own_version = self.connection.data_version()
-        self.open = False
-        self.runtime.reach("commit.written")
         if wrote:
             self._seen = self.wal.commit()
-        self.ready.clear()
+        self._own_version = self.connection.data_version()  # an interrupt before: it counts as another's
+        self.open = False
+        gathered.committed()
+        self.runtime.reach("commit.written")
         return self._seen
 
     def tell(self) -> None:
-        """Call what waited for the commit. May run the next verb, so an engine calls this last."""
-        after, self.after = self.after, []
-        for call in after:
+        """Call what waited for the commits. May run the next verb, so an engine calls this last."""
+        for call in self.gathered.to_call():
             call()
 
     def rollback(self) -> None:
@@ -229,10 +198,7 @@ class Writer:
         if self.connection.in_transaction:
             self.execute("rollback")
         self.open = False
-        self.counts.clear()
-        self.events.clear()
-        self.after.clear()
-        self.ready.clear()
+        self.gathered.clear()
         self._foreign = True  # whoever waits looks once too often rather than once too seldom
         self.forget()
 
@@ -248,16 +214,19 @@ class Writer:
         self.wal.close()
         self.connection.close()
 
+    def _queue_name(self, queue: int) -> str:
+        name: str = self.prepared["queue_numbered"].one({"queue": queue}).name
+        return name
+
     def _flush(self) -> bool:
         """Write what the transaction has gathered, once. Returns whether the transaction changes anything."""
-        if not self.events and self.connection.total_changes() == self._changes_before:
+        events = self.gathered.events
+        if not events and self.connection.total_changes() == self._changes_before:
             return False
-        for queue, changes in self.counts.items():
+        for queue, changes in self.gathered.counts.items():
             self.execute(self._change_counts, (*changes, queue))
-        self.counts.clear()
-        if self.events:
-            self.execute_all(self._append_event, self.events)
-            self.events.clear()
+        if events:
+            self.execute_all(self._append_event, events)
         else:  # an event would tell the instant
             self.prepared["set_meta"].write({"name": "last_instant", "value": self._transaction.now})
         return True

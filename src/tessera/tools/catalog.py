@@ -47,11 +47,10 @@ class Tool(Struct, frozen=True):
         `invalid_request`, and repeats nothing of them but their names.
         """
         document = strict_json(arguments)
-        ask = decode(document, self.row.ask)
-        for name in _WAITS:
-            if getattr(ask, name, 0) > TOOL_WAIT_SECONDS_MAX:
+        for name in _WAITS:  # first, for a verb's own bound is wider
+            if isinstance(wait := arguments.get(name), int | float) and wait > TOOL_WAIT_SECONDS_MAX:
                 raise InvalidRequest(f"{name}: at most {TOOL_WAIT_SECONDS_MAX} seconds over MCP")
-        return ask, document
+        return decode(document, self.row.ask), document
 
     def answer(self, answer: Any) -> bytes:
         """The result's JSON: what a service answers over HTTP; a claim's says in words that there is none."""

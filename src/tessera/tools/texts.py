@@ -29,7 +29,7 @@ TITLES: Final = {
 
 DESCRIPTIONS: Final = {
     "queues": "List the queues of work and their settings. Start here when you do not know which queue to "
-    "claim from.",
+    "claim from. Go on with after = next.",
     "claim": "Take the next task. Gives {lease}: its brief says what to do; children, dependencies and "
     "inputs are what earlier work came to. Do it, then submit, split or park; for long work heartbeat. Each "
     "with the lease's task_id and fencing_token. {lease: null}: no work now; call again, best with "
@@ -61,7 +61,7 @@ DESCRIPTIONS: Final = {
     "read_noun": "Read some of a noun's text, from a byte on. Go on with first = next.",
     "match_reflex": "Before you begin something, ask whether it was done before: steps learned for something "
     "like it, and warnings of tasks like it that were given up. Scores are 0 to 1.",
-    "feeds": "List the feeds and the cursor of each one's last item, Go on with after = next.",
+    "feeds": "List the feeds and the cursor of each one's last item. Go on with after = next.",
     "poll_feed": "Read a feed's items after a cursor, in order. wait: seconds to wait for the first. Go on "
     "with after = next.",
     "publish_feed": "Append a JSON document to a feed; the first one makes it.",
@@ -141,8 +141,8 @@ FIELDS: Final[dict[str, dict[str, str]]] = {
 NEXT: Final = {
     "invalid_request": "Mend the arguments as detail says, then call again. Nothing has changed.",
     "unauthorized": "Stop: this key counts no more. Ask whoever runs the store for a new one.",
-    "forbidden": "Do not repeat it: your key does not cover this. Use another queue or kind, or ask for a "
-    "key.",
+    "forbidden": "Do not repeat it: your key may not do this. Use another queue or kind, leave the answer to "
+    "your own question to somebody else, or ask for a key.",
     "scope_denied": "Do not repeat it: your key lacks this right, or another key holds the lease. Leave it "
     "to its holder, or ask for a key.",
     "not_found": "Check the id or name; take it from an answer, do not guess it.",

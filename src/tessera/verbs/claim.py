@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, TesseraError
-from tessera.limits import RETRY_AFTER_SECONDS_MAX, SECOND_US
+from tessera.limits import RETRY_AFTER_SECONDS_MAX
 from tessera.models import Claim, ClaimBatch, Empty, Lease, Leases
 from tessera.rows import QueueRow, TaskRow
-from tessera.rules import grants, moves, shares
+from tessera.rules import alike, grants, moves, shares
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
-from tessera.steps import briefs, lapses, leases, tasks
+from tessera.steps import briefs, lapses, leases, tasks, waits
 from tessera.steps.briefs import Brief
-from tessera.steps.leases import Luggage
+from tessera.steps.leases import Contents
 from tessera.steps.outcomes import only, refusal_or
 from tessera.storage.port import Overdue, Transaction
 
@@ -32,7 +32,7 @@ class Pick(Struct, frozen=True):
     queue: QueueRow
     before: TaskRow
     after: TaskRow
-    luggage: Luggage
+    contents: Contents
 
 
 class Heads:
@@ -42,11 +42,10 @@ class Heads:
         self._tx = tx
         self._alike: dict[tuple[object, ...], int] = {}  # how much is wanted by claims that look the same
         for caller, ask in asks:
-            looks = _looks(caller, ask)
-            self._alike[looks] = self._alike.get(looks, 0) + _limit(ask)
-        self._read: dict[
-            Line, tuple[deque[TaskRow], bool]
-        ] = {}  # a line's first tasks; whether these are all
+            looks = alike.looks(caller, ask)
+            self._alike[looks] = self._alike.get(looks, 0) + alike.limit(ask)
+        # A line's first tasks, and whether these are all.
+        self._read: dict[Line, tuple[deque[TaskRow], bool]] = {}
         self._briefs: dict[int, Brief] = {}  # of the tasks read, those that are whole
         self._taken: set[int] = set()
         self._keyed: dict[tuple[str | None, str], list[Pick]] = {}
@@ -56,9 +55,9 @@ class Heads:
         """The tasks that a claim may have of a line: those before the others that no claim has taken. A line
         is read once, as far as all the claims that look alike will need it.
         """
-        limit = _limit(ask)
+        limit = alike.limit(ask)
         if line not in self._read:
-            self._look(line, self._alike[_looks(caller, ask)])
+            self._look(line, self._alike[alike.looks(caller, ask)])
         while True:
             tasks_, whole = self._read[line]
             while tasks_ and tasks_[0].serial in self._taken:
@@ -140,7 +139,9 @@ def claims(
 
 
 def claim(tx: Transaction, runtime: Runtime, caller: Caller, ask: Claim) -> Lease | Empty:
-    """Lease the task that goes first, or say when to come back. The same key gives the same live lease."""
+    """Lease the task that goes first, or say when to come back: the one of the highest priority, then the
+    oldest, then the one with the smallest id. The same key gives the same live lease.
+    """
     return only(claims(tx, runtime, [(caller, ask)]))
 
 
@@ -179,7 +180,7 @@ def _picked(
     if len(queues) == 1:
         picked = [(task, queues[0]) for task in lines[0]]
     else:
-        draws = (runtime.uniform(0.0, 1.0) for _ in range(_limit(ask)))
+        draws = (runtime.uniform(0.0, 1.0) for _ in range(alike.limit(ask)))
         dealt = shares.deal([queue.weight for queue in queues], [len(line) for line in lines], draws)
         waiting = [iter(line) for line in lines]
         picked = [(next(waiting[index]), queues[index]) for index in dealt]
@@ -194,7 +195,7 @@ def _pick(
     if brief is None:
         raise Overdue(partial(lapses.settle_unreadable, task.serial))
     after = moves.leased(task, queue, tx.now, ask.worker, caller.key_id, ask.idempotency_key)
-    return Pick(queue, task, after, leases.luggage(tx, task, brief))
+    return Pick(queue, task, after, leases.contents(tx, task, brief))
 
 
 def _shown(ask: Claim, decided: list[Pick] | list[Lease]) -> Lease | Leases:
@@ -203,7 +204,7 @@ def _shown(ask: Claim, decided: list[Pick] | list[Lease]) -> Lease | Leases:
 
 
 def _lease(pick: Pick) -> Lease:
-    return leases.shown(pick.queue, pick.after, pick.luggage)
+    return leases.shown(pick.queue, pick.after, pick.contents)
 
 
 def _names(ask: Claim) -> list[str]:
@@ -211,18 +212,6 @@ def _names(ask: Claim) -> list[str]:
     if (ask.queue is None) == (ask.queues is None):
         raise InvalidRequest("queue: give either queue or queues")
     return [ask.queue] if ask.queue is not None else list(dict.fromkeys(ask.queues or []))
-
-
-def _limit(ask: Claim) -> int:
-    return ask.limit if isinstance(ask, ClaimBatch) else 1
-
-
-def _looks(caller: Caller, ask: Claim) -> tuple[object, ...]:
-    """What claims have in common that look at the same tasks."""
-    return (
-        caller.key_id, ask.queue, tuple(ask.queues or ()), tuple(ask.kinds or ()),
-        tuple(ask.effect_classes or ()),
-    )  # fmt: skip
 
 
 def _text(names: Sequence[object] | None) -> str | None:
@@ -243,8 +232,8 @@ def _same_leases(
     found = {pick.after.serial: (pick.after, _lease(pick)) for pick in heads.under(caller, queues, claim_key)}
     for task in held:
         if task.expires_at is not None and tx.now < task.expires_at:
-            luggage = leases.luggage(tx, task, briefs.for_holder(tx, task))
-            found[task.serial] = task, leases.shown(numbered[task.queue], task, luggage)
+            contents = leases.contents(tx, task, briefs.for_holder(tx, task))
+            found[task.serial] = task, leases.shown(numbered[task.queue], task, contents)
     in_order = sorted(found.values(), key=lambda one: _order(one[0]))
     return [lease for _, lease in in_order]
 
@@ -265,6 +254,5 @@ def _empty(
         if not queue.paused and heads.passed_over((queue.queue, *filters)):
             seconds = 1
         for due in (tx.one("earliest_due", queue=queue.queue).value, heads.due(queue)):
-            if due is not None:
-                seconds = min(seconds, -((tx.now - due) // SECOND_US))
-    return Empty(retry_after_seconds=max(1, seconds))
+            seconds = min(seconds, waits.seconds_until(due, tx.now))
+    return Empty(retry_after_seconds=seconds)

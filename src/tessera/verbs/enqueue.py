@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera.canonical import json_text
 from tessera.errors import Forbidden, IdempotencyConflict, NotFound, TesseraError
 from tessera.limits import DETAIL_CHARS_MAX, SECOND_US
 from tessera.models import Enqueued, EnqueuedBatch, EnqueuedBefore, TaskBatch, TaskSpec
@@ -26,8 +25,9 @@ def enqueue(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskSpec) ->
 
 
 def enqueue_batch(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskBatch) -> EnqueuedBatch:
-    """Add several tasks, all or none. A later one may depend on an earlier one by its id. A refusal names the
-    one it is about by its place, counted from 0.
+    """Add several tasks, all or none, of one age: with one priority they go by their ids, and ids that the
+    store makes rise in the order given. A later one may depend on an earlier one by its id. A refusal names
+    the one it is about by its place, counted from 0.
     """
     places = [f"tasks[{index}]: " for index in range(len(ask.tasks))]
     return EnqueuedBatch(task_ids=_enqueue(tx, runtime, caller, ask.tasks, places)[0])
@@ -37,7 +37,7 @@ def _enqueue(
     tx: Transaction, runtime: Runtime, caller: Caller, specs: Sequence[TaskSpec], places: Sequence[str]
 ) -> tuple[list[str], int]:
     """The tasks' ids, and how many of them are new."""
-    known = _known(tx, specs)
+    known = tasks.named(tx, (id_ for spec in specs for id_ in (spec.task_id, *spec.depends_on)))
     new: list[NewTask] = []
     said: dict[str, dict[str, object]] = {}
     task_ids: list[str] = []
@@ -59,14 +59,6 @@ def _enqueue(
     tasks.add_all(tx, new, "enqueued", caller.key_id, said)
     runtime.reach("enqueue.written")
     return task_ids, len(new)
-
-
-def _known(tx: Transaction, specs: Sequence[TaskSpec]) -> dict[str, NamedTask]:
-    """Whatever exists of the ids that the specs name, as their own or as a dependency."""
-    named = {id_ for spec in specs for id_ in (spec.task_id, *spec.depends_on) if id_ is not None}
-    if not named:
-        return {}
-    return {task.task_id: task for task in tx.all("tasks_named", task_ids=json_text(sorted(named)))}
 
 
 def _planned(
@@ -95,20 +87,21 @@ def _planned(
         sha256=briefs.digest(brief),
         now=tx.now,
         depends_on=depends_on,
-        pending_deps=_unresolved(caller, depends_on, known) if depends_on else 0,
+        pending_deps=_unresolved(caller, spec, known) if depends_on else 0,
         not_before=tx.now + int(spec.delay_seconds * SECOND_US) if spec.delay_seconds else None,
         traceparent=spec.traceparent,
     )
 
 
-def _unresolved(caller: Caller, depends_on: tuple[str, ...], known: dict[str, NamedTask]) -> int:
+def _unresolved(caller: Caller, spec: TaskSpec, known: dict[str, NamedTask]) -> int:
     """How many dependencies have not ended. Every one must exist, in a queue the key covers. Those of a
     workspace do not, not even for an admin key: a lease would hand out their outputs.
     """
+    named = spec.depends_on
     known = {id_: task for id_, task in known.items() if task.workspace_id is None}
-    if not all(grants.sees_queue(caller, known[one].queue_name) for one in depends_on if one in known):
+    if not all(grants.sees_queue(caller, known[one].queue_name) for one in named if one in known):
         raise Forbidden("depends_on: the key does not cover the queue of every dependency")
-    for place, one in enumerate(depends_on, 1):
+    for place, one in enumerate(named):
         if one not in known:
-            raise NotFound(f"depends_on: no such task, the {place}. of those named: enqueue it first")
-    return sum(known[one].state not in ENDED for one in depends_on)
+            raise NotFound(f"depends_on[{place}]: no such task: enqueue it first")
+    return sum(known[one].state not in ENDED for one in set(named))

@@ -22,6 +22,7 @@ from tessera.models import (
 from tessera.rows import FeedItemRow, FeedRow
 from tessera.rules import grants, sizes
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.storage.port import Transaction
 
@@ -65,8 +66,9 @@ def feeds(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> 
     """A page of the feeds, by name, each with the cursor of its last item."""
     grants.holds_store(caller)
     rows: list[FeedRow] = tx.all("feeds_page", after=ask.after or "", limit=ask.limit + 1)
-    page = [FeedHead(row.name, row.head, rfc3339(row.updated_at)) for row in rows[: ask.limit]]
-    return Feeds(feeds=page, next=page[-1].feed if len(rows) > ask.limit else None)
+    page, after = page_of(rows, ask.limit, "name")
+    heads = [FeedHead(row.name, row.head, rfc3339(row.updated_at)) for row in page]
+    return Feeds(feeds=heads, next=after)
 
 
 def _shown(row: FeedItemRow) -> FeedItem:

@@ -18,6 +18,7 @@ from tessera.models import NULL, Job, Jobs, KnownJob, ListJobs, Raw, RegisterJob
 from tessera.rows import JobRow, QueueRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import CANCEL_REQUESTED, DEAD, JOB_ENDED, LEASED
 from tessera.steps import failures, lapses, leases, resolve, tasks
@@ -102,10 +103,10 @@ def jobs(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListJobs) -> Jo
         task = tasks.known(tx, caller, ask.task_id)
         grants.covers_queue(caller, tasks.queue_of(tx, task).name)
         serial = task.serial
-    after = 0 if not ask.after else _known(tx, caller, ask.after).job
-    rows = tx.all("jobs_page", serial=serial, queues=queues, after=after, limit=ask.limit + 1)
-    page = rows[: ask.limit]
-    return Jobs(jobs=[_shown(row) for row in page], next=page[-1].job_id if len(rows) > len(page) else None)
+    last = 0 if not ask.after else _known(tx, caller, ask.after).job
+    rows = tx.all("jobs_page", serial=serial, queues=queues, after=last, limit=ask.limit + 1)
+    page, after = page_of(rows, ask.limit, "job_id")
+    return Jobs(jobs=[_shown(row) for row in page], next=after)
 
 
 def _known(tx: Transaction, caller: Caller, job_id: str) -> JobRow:

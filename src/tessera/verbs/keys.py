@@ -1,12 +1,10 @@
-"""Keys: issue, list, revoke, look one up; approvals for `public`; and the guard before every other verb."""
+"""Keys: issue, list, revoke, look one up; and approvals for `public`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 
+from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, NotFound, ScopeDenied, Unauthorized
 from tessera.limits import APPROVAL_SECONDS, DAY_SECONDS, SECOND_US
 from tessera.models import (
@@ -17,17 +15,16 @@ from tessera.models import (
     KeyGrant,
     KeyRef,
     Keys,
-    Model,
-    Nothing,
+    ListNames,
 )  # fmt: skip
 from tessera.names import ALL, EFFECT_CLASSES, RUNTIME, SCOPES
 from tessera.rows import ApprovalRow, KeyRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.steps import keys as steps
-from tessera.steps.outcomes import refusal_or
-from tessera.storage.port import Transaction, Verb
+from tessera.storage.port import Transaction
 
 
 def issue_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: IssueKeyBody) -> IssuedKey:
@@ -55,7 +52,7 @@ def issue_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: IssueKeyBo
         "add_key", key_id=key.key_id, key_sha256=steps.digest(secret), name=key.name,
         grant_json=key.grant_json, now=tx.now, expires_at=key.expires_at,
     )  # fmt: skip
-    tx.event("key_issued", key_id=caller.key_id, data=_text_of_key(key.key_id))
+    tx.event("key_issued", key_id=caller.key_id, data=json_text({"key_id": key.key_id}))
     runtime.reach("issue_key.written")
     return IssuedKey(key=secret, grant=steps.shown(key))
 
@@ -89,15 +86,17 @@ def revoke_key(tx: Transaction, runtime: Runtime, caller: Caller, ask: KeyRef) -
         return steps.shown(key)
 
     tx.write("revoke_key", key_id=key.key_id, now=tx.now)
-    tx.event("key_revoked", key_id=caller.key_id, data=_text_of_key(key.key_id))
+    tx.event("key_revoked", key_id=caller.key_id, data=json_text({"key_id": key.key_id}))
     runtime.reach("revoke_key.written")
     return steps.shown(msgspec.structs.replace(key, revoked_at=tx.now))
 
 
-def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Keys:
-    """Every key without its secret, oldest first."""
+def keys(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Keys:
+    """A page of the keys without their secrets, oldest first."""
     grants.is_admin(caller)
-    return Keys(keys=[steps.shown(row) for row in tx.all("all_keys")])
+    rows: list[KeyRow] = tx.all("keys_page", after=ask.after or "", limit=ask.limit + 1)
+    page, after = page_of(rows, ask.limit, "key_id")
+    return Keys(keys=[steps.shown(row) for row in page], next=after)
 
 
 def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:
@@ -107,46 +106,6 @@ def caller_for(tx: Transaction, runtime: Runtime, key_sha256: str) -> Caller:
         raise Unauthorized
     grants.stands(key.expires_at, key.revoked_at, tx.now)
     return grants.caller_of(key.key_id, steps.grant_of(key))
-
-
-class Guarded:
-    """A verb behind a check, in its own transaction, that its caller's key still counts at this instant. If
-    the verb has a form for many callers, an engine may run several of its calls as one. If it is provisional,
-    nobody relies on what it wrote until a later verb has: an engine need not wait for the disk. If it is
-    patient, others go first; if it presses, it goes before them.
-    """
-
-    def __init__(
-        self, verb: Verb, many: Verb | None, *, provisional: bool = False, patient: bool = False,
-        presses: bool = False,
-    ) -> None:  # fmt: skip
-        self.verb = verb
-        self._many = many
-        self.provisional = provisional
-        self.patient = patient
-        self.presses = presses
-        self.__name__ = verb.__name__
-
-    def __call__(self, tx: Transaction, runtime: Runtime, caller: Caller, ask: Model) -> Any:
-        steps.standing(tx, caller)
-        return self.verb(tx, runtime, caller, ask)
-
-    @property
-    def for_many(self) -> Verb | None:
-        """The form for many callers: `for_many(tx, runtime, asks)` gives an outcome for each (caller, ask),
-        a refusal as a value.
-        """
-        return None if self._many is None else self._run_many
-
-    def _run_many(self, tx: Transaction, runtime: Runtime, asks: Sequence[tuple[Caller, Model]]) -> list[Any]:
-        assert self._many is not None
-        callers = {caller.key_id: caller for caller, _ in asks}
-        refused = {key_id: refusal_or(steps.standing, tx, caller) for key_id, caller in callers.items()}
-        if not any(refused.values()):
-            return list(self._many(tx, runtime, asks))
-        good = [(caller, ask) for caller, ask in asks if refused[caller.key_id] is None]
-        outcomes = iter(self._many(tx, runtime, good) if good else [])
-        return [refused[caller.key_id] or next(outcomes) for caller, _ in asks]
 
 
 def _approved(tx: Transaction, token: str | None, grant: ApprovalBody) -> str:
@@ -190,8 +149,5 @@ def _refuse_workspace(tx: Transaction, grant: ApprovalBody) -> None:
 
 
 def _text(grant: ApprovalBody) -> str:
+    """A grant as it is kept, and compared: its fields in the order of the model."""
     return msgspec.json.encode(grant).decode()
-
-
-def _text_of_key(key_id: str) -> str:
-    return msgspec.json.encode({"key_id": key_id}).decode()

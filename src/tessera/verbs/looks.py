@@ -12,6 +12,7 @@ from tessera.models import (
     Events,
     Health,
     ListEvents,
+    ListNames,
     ListTasks,
     Nothing,
     QueueCounts,
@@ -25,9 +26,10 @@ from tessera.models import (
     TaskView,
 )  # fmt: skip
 from tessera.names import EVENT_TYPES, VERSION
-from tessera.rows import CountsRow, EventRow, HealthRow, ResultRow, TaskRow
+from tessera.rows import CountsRow, EventRow, HealthRow, QueueRow, ResultRow, TaskRow
 from tessera.rules import grants
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATE_NUMBER, STATES
 from tessera.steps import leases
@@ -36,9 +38,16 @@ from tessera.storage.port import Transaction
 from tessera.verbs.define_queue import shown
 
 
-def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Queues:
-    """Every queue with its settings, by name; of the workspaces' those that exist for the caller."""
-    return Queues(queues=[shown(row) for row in steps.queues_in_sight(tx, caller)])
+def queues(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -> Queues:
+    """A page of the queues with their settings, by name; of the workspaces' those that exist for the
+    caller.
+    """
+    sight = grants.workspace_in_sight(caller)
+    rows: list[QueueRow] = tx.all(
+        "queues_page", after=ask.after or "", workspace_id=sight, limit=ask.limit + 1
+    )
+    page, after = page_of(rows, ask.limit, "name")
+    return Queues(queues=[shown(row) for row in page], next=after)
 
 
 def task(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskTask) -> TaskView:

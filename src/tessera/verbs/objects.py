@@ -29,6 +29,7 @@ from tessera.models import (
 from tessera.rows import BucketRow, ObjectRow
 from tessera.rules import grants, keys, ranges
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.rules.sizes import refuse_longer
 from tessera.runtime import Runtime
 from tessera.steps import blobs, objects, recall
@@ -36,7 +37,7 @@ from tessera.steps.blobs import Staged
 from tessera.storage.port import Transaction
 
 
-class Published(Struct, frozen=True):
+class StagedVersion(Struct, frozen=True):
     """A version to publish, and its staged bytes."""
 
     object: PutObject
@@ -69,8 +70,8 @@ def buckets(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) -
     """
     grants.holds_store(caller)
     rows = tx.all("buckets_page", after=ask.after or "", limit=ask.limit + 1)
-    page = [objects.bucket_shown(row) for row in rows[: ask.limit]]
-    return Buckets(buckets=page, next=page[-1].name if len(rows) > ask.limit else None)
+    page, after = page_of(rows, ask.limit, "name")
+    return Buckets(buckets=[objects.bucket_shown(row) for row in page], next=after)
 
 
 def expected(tx: Transaction, runtime: Runtime, caller: Caller, ask: PutObject) -> None:
@@ -79,7 +80,7 @@ def expected(tx: Transaction, runtime: Runtime, caller: Caller, ask: PutObject) 
     objects.head_expected(tx, objects.bucket_known(tx, ask.bucket), ask.key, ask.expected_version)
 
 
-def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: Published) -> ObjectMeta:
+def publish_object(tx: Transaction, runtime: Runtime, caller: Caller, ask: StagedVersion) -> ObjectMeta:
     """Let staged bytes be the next version of an object, all at once, if the latest is the expected one."""
     grants.holds_store(caller)
     put, staged = ask.object, ask.staged
@@ -149,11 +150,8 @@ def list_objects(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListObj
         "objects_page", bucket=bucket.bucket, first=ask.prefix, beyond=keys.beyond(ask.prefix),
         after=ask.after or "", limit=ask.limit + 1,
     )  # fmt: skip
-    page = rows[: ask.limit]
-    return Objects(
-        objects=[objects.shown(bucket.name, row) for row in page],
-        next=page[-1].key if len(rows) > len(page) else None,
-    )
+    page, after = page_of(rows, ask.limit, "key")
+    return Objects(objects=[objects.shown(bucket.name, row) for row in page], next=after)
 
 
 def object_history(tx: Transaction, runtime: Runtime, caller: Caller, ask: ObjectVersions) -> Versions:
@@ -164,11 +162,8 @@ def object_history(tx: Transaction, runtime: Runtime, caller: Caller, ask: Objec
     rows: list[ObjectRow] = tx.all(
         "object_versions", bucket=bucket.bucket, key=ask.key, after=ask.after, limit=ask.limit + 1
     )
-    page = rows[: ask.limit]
-    return Versions(
-        versions=[objects.shown(bucket.name, row) for row in page],
-        next=page[-1].version if len(rows) > len(page) else None,
-    )
+    page, after = page_of(rows, ask.limit, "version")
+    return Versions(versions=[objects.shown(bucket.name, row) for row in page], next=after)
 
 
 def _add(tx: Transaction, bucket: int, head: ObjectRow | None, version: ObjectRow) -> None:

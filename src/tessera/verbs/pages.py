@@ -15,7 +15,7 @@ from tessera.limits import (
     RELATIVES_MAX,
     RESULTS_SHOWN_MAX,
 )
-from tessera.models import AskTask, Event, Result, TaskRef, TaskView
+from tessera.models import AskTask, Event, Nothing, QueueConfig, Result, TaskRef, TaskView
 from tessera.names import ADMIN_EFFECTS, EFFECT_RANK
 from tessera.rows import EdgeRow, EventMark, InputRow, ParkedRow, Relative, TaskRow
 from tessera.rules import grants
@@ -25,6 +25,7 @@ from tessera.states import INPUT, WAITING
 from tessera.steps import tasks as steps
 from tessera.storage.port import Transaction
 from tessera.verbs import looks
+from tessera.verbs.define_queue import shown
 
 
 class AskParked(Struct, frozen=True):
@@ -99,6 +100,13 @@ class AskStory(Struct, frozen=True):
 
     task_id: str
     since: int | None = None
+
+
+def every_queue(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> list[QueueConfig]:
+    """The settings of all queues that exist for the caller, by name and as of one instant: what pages and
+    figures show beside counts that come whole as well.
+    """
+    return [shown(row) for row in steps.queues_in_sight(tx, caller)]
 
 
 def parked(tx: Transaction, runtime: Runtime, caller: Caller, ask: AskParked) -> ParkedTasks:

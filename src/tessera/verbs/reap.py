@@ -18,9 +18,9 @@ def reap(tx: Transaction, runtime: Runtime, caller: Caller, ask: Nothing) -> Rea
     before this one, so a crash in the middle loses nothing.
     """
     grants.is_admin(caller)
-    overdue = tx.one("overdue_queue", now=tx.now)
-    if overdue is not None and not tx.quiet(overdue.value):
-        raise Overdue(partial(lapses.settle_queue, overdue.value))
+    for overdue in tx.all("overdue_queues", now=tx.now):
+        if not tx.quiet(overdue.value):
+            raise Overdue(partial(lapses.settle_queue, overdue.value))
     if tx.one("upload_left_behind", now=tx.now) is not None:
         raise Overdue(blobs.sweep)
     if recall.left(tx):

@@ -27,6 +27,7 @@ from tessera.models import (
 from tessera.rows import RecordRow
 from tessera.rules import grants, keys, sizes, versions
 from tessera.rules.grants import Caller
+from tessera.rules.paging import page_of
 from tessera.runtime import Runtime
 from tessera.steps import records
 from tessera.steps.outcomes import only, refusal_or
@@ -90,8 +91,8 @@ def stores(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListNames) ->
     """A page of the stores that hold a record, by name."""
     grants.holds_store(caller)
     rows = tx.all("stores_page", after=ask.after or "", limit=ask.limit + 1)
-    page = [row.value for row in rows[: ask.limit]]
-    return Stores(stores=page, next=page[-1] if len(rows) > ask.limit else None)
+    page, after = page_of(rows, ask.limit, "value")
+    return Stores(stores=[row.value for row in page], next=after)
 
 
 def list_records(tx: Transaction, runtime: Runtime, caller: Caller, ask: ListRecords) -> Records:

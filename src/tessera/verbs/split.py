@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.limits import DESCENDANTS_UNFINISHED_MAX, NESTING_LEVELS_MAX
 from tessera.models import Child, Children, Split
@@ -25,7 +24,8 @@ def split(tx: Transaction, runtime: Runtime, caller: Caller, ask: Split) -> Chil
     if parent.depth >= NESTING_LEVELS_MAX:
         raise InvalidRequest(f"children: nesting stops at {NESTING_LEVELS_MAX} levels")
     task_ids = tuple(child.task_id or runtime.new_id("t_") for child in ask.children)
-    _refuse_known_ids(tx, task_ids)
+    if tasks.named(tx, task_ids):
+        raise InvalidRequest("children: a task id is in use already")
     trace = briefs.trace_of(tx, runtime, parent.task_id)
     children = [
         structs.replace(
@@ -58,11 +58,6 @@ def _briefs(ask: Split) -> list[str]:
         if any(not 0 <= earlier < index for earlier in child.after):
             raise InvalidRequest(f"children[{index}].after: not the index of an earlier child")
     return [briefs.accepted(child.brief, f"children[{i}].brief") for i, child in enumerate(ask.children)]
-
-
-def _refuse_known_ids(tx: Transaction, task_ids: tuple[str, ...]) -> None:
-    if tx.all("tasks_named", task_ids=json_text(list(task_ids))):
-        raise InvalidRequest("children: a task id is in use already")
 
 
 def _refuse_too_many(tx: Transaction, parent: TaskRow, children: int) -> None:

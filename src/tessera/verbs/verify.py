@@ -12,7 +12,7 @@ from tessera.limits import FINDINGS_PER_CHECK_MAX, VERIFY_BYTES_PAGE, VERIFY_ROW
 from tessera.models import Check, Finding, Verified
 from tessera.names import EVENT_NUMBER, TOMBSTONES
 from tessera.rows import BlobRow, BlobSizes, BriefToCheck, ResultToCheck, Sizes
-from tessera.rules.story import Story
+from tessera.rules.audit import Audit
 from tessera.runtime import Runtime, rfc3339
 from tessera.states import STATES
 from tessera.steps import recall
@@ -45,17 +45,17 @@ def verify(tx: Transaction, runtime: Runtime, tell: Tell) -> Verified:
 
 def _contents(tx: Transaction, book: _Book) -> None:
     sizes: Sizes = tx.one("sizes_to_check")
-    story = Story()
+    audit = Audit()
     book.check("references", sizes.tasks, _rows(tx, "references_wrong"))
     book.check("briefs", sizes.tasks, _briefs(tx, book))
-    book.check("receipts", sizes.results, _receipts(tx, book, story))
+    book.check("receipts", sizes.results, _receipts(tx, book, audit))
     book.check("receipts", sizes.results, _rows(tx, "results_twice"))
     book.check("leases", sizes.leases, _rows(tx, "leases_wrong"))
     book.check("waits", sizes.tasks, _rows(tx, "waits_wrong"))
     book.check("waits", sizes.tasks, _rows(tx, "waiting_wrong"))
     book.check("counts", sizes.queues, _counts(tx))
-    book.check("events", sizes.events, _events(tx, book, story))
-    book.check("tasks", sizes.tasks, _tasks(tx, book, story))
+    book.check("events", sizes.events, _events(tx, book, audit))
+    book.check("tasks", sizes.tasks, _tasks(tx, book, audit))
     book.check("records", sizes.records, _rows(tx, "record_chains_wrong"))
     book.check("tombstones", sizes.records, _rows(tx, "tombstones_wrong", tombstones=TOMBSTONES))
     book.check("documents", sizes.records, _rows(tx, "documents_wrong"))
@@ -139,11 +139,11 @@ def _briefs(tx: Transaction, book: _Book) -> Iterator[tuple[str, str]]:
             yield f"task {row.task_id}", f"keeps {row.sha256} of its brief, which has {found}"
 
 
-def _receipts(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
+def _receipts(tx: Transaction, book: _Book, audit: Audit) -> Iterator[tuple[str, str]]:
     row: ResultToCheck
     for row in _pages(tx, book, "results_page", "result", VERIFY_BYTES_PAGE):
         thing = f"result {result_id(row.result)}"
-        story.result(row.serial, bool(row.ok))
+        audit.result(row.serial, bool(row.ok))
         if row.task_id is None:
             yield thing, "is of a task that does not exist"
             continue
@@ -185,11 +185,11 @@ def _nouns(tx: Transaction) -> Iterator[tuple[str, str]]:
     yield from _rows(tx, "nouns_unindexed")
 
 
-def _events(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
+def _events(tx: Transaction, book: _Book, audit: Audit) -> Iterator[tuple[str, str]]:
     for row in _pages(tx, book, "events_to_check", "seq", VERIFY_ROWS_PAGE):
-        yield from story.line(row)
+        yield from audit.line(row)
 
 
-def _tasks(tx: Transaction, book: _Book, story: Story) -> Iterator[tuple[str, str]]:
+def _tasks(tx: Transaction, book: _Book, audit: Audit) -> Iterator[tuple[str, str]]:
     for row in _pages(tx, book, "tasks_to_check", "serial", VERIFY_ROWS_PAGE):
-        yield from story.task(row)
+        yield from audit.task(row)

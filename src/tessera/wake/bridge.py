@@ -81,8 +81,8 @@ class Place(Struct):
 
 
 def load_rules(path: Path) -> list[Rule]:
-    """The rules of a TOML file. Refuses what does not fit, two rules of one name, and unknown blanks in
-    texts.
+    """The rules of a TOML file. Refuses what does not fit, two rules of one name, and unknown
+    placeholders in texts.
     """
     try:
         with path.open("rb") as file:

@@ -13,7 +13,7 @@ import msgspec
 from tessera.canonical import json_text
 from tessera.wake import moves, states
 from tessera.wake.errors import InvalidRequest, InvalidState, NotFound
-from tessera.wake.limits import NOTE_BYTES_MAX, PAGE_MAX, REASON_CHARS_MAX, SETTLED_PER_SWEEP_MAX
+from tessera.wake.limits import NOTE_BYTES_MAX, REASON_CHARS_MAX, SETTLED_PER_SWEEP_MAX
 from tessera.wake.protocol import Ack, HookActivity, Retry
 from tessera.wake.rows import EndpointRow, MessageRow
 from tessera.wake.sqlite import Transaction
@@ -209,8 +209,3 @@ def hook_activity(tx: Transaction, ask: HookActivity) -> dict[str, Any]:
     for row in mine:
         _acknowledge(tx, row, "hook", endpoint.harness, None)
     return {"acknowledged": [row.message_id for row in mine]}
-
-
-def open_messages(tx: Transaction, endpoint_id: str) -> list[str]:
-    """The wakes of an endpoint that an acknowledgement may still come for, newest first."""
-    return [row.message_id for row in tx.all("open_on", endpoint_id=endpoint_id, limit=PAGE_MAX)]

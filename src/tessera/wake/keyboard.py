@@ -15,9 +15,7 @@ from tessera.wake.text import head, one_line
 _MODES: Final = re.compile(rb"\x1b\[\?([0-9;]*)([hl])")
 _SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-9;?<>=]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|O.|.)", re.DOTALL)
 _PASTE_MARKS: Final = re.compile(rb"\x1b\[20[01]~")
-_RECALLS: Final = re.compile(
-    rb"\x1b(?:\[|O)[AB]|[\x0e\x10\x12]"
-)  # arrows and keys that bring back old prompts
+_RECALLS: Final = re.compile(rb"\x1b(?:\[|O)[AB]|[\x0e\x10\x12]")  # keys that bring back old prompts
 _STAND_IN: Final = re.compile(rb"\[Pasted (?:Content|text)([^\]\n]*)\]")
 _CLEARS: Final = frozenset({0x0D, 0x03, 0x15})  # Enter, ^C, ^U
 SHOWN_BYTES_MAX: Final = 256 << 10
@@ -52,9 +50,7 @@ class Keyboard:
     def __init__(self, *, plain: bool = False) -> None:
         self.draft = 0  # characters that may stand in the composer
         self.bracketed = False
-        self.line_mode = (
-            False  # whether the terminal itself echoes and edits lines: no composer is there then
-        )
+        self.line_mode = False  # whether the terminal itself edits lines: then no composer is there
         self.injection: Injection | None = None
         self.held = b""  # the user's keys while a wake is typed
         self._plain = plain

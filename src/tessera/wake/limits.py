@@ -53,7 +53,6 @@ PROVE_US: Final = 1_500_000
 ENTER_SECONDS: Final = 0.15  # after the text: beyond what terminal applications take for one burst
 LOOK_SECONDS: Final = 0.05
 HOOK_SECONDS_MAX: Final = 10.0  # of an agent's own command
-FILE_SECONDS_MAX: Final = 5.0
 
 DROPS_MAX: Final = 1_000  # acknowledgement files looked at in one sweep
 REGISTRY_BYTES_MAX: Final = 4 << 20

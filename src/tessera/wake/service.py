@@ -169,8 +169,8 @@ class Service:
         metadata = admission.check_sizes(ask)
         await self.aside(self._check_repos, ask)
         await self.dispatcher.refresh(ask.target_repo)
-        answer, row = await self.aside(self._admit, ask, metadata)
-        if row is not None or answer["rebound"]:
+        answer = await self.aside(self._admit, ask, metadata)
+        if answer["rebound"] or not answer["deduplicated"]:
             self.more.set()
         return answer
 
@@ -179,15 +179,14 @@ class Service:
         if ask.provenance != "local":
             self.registry.require_sender(ask.sender_repo)
 
-    def _admit(self, ask: Send, metadata: str) -> tuple[Fields, Any]:
+    def _admit(self, ask: Send, metadata: str) -> Fields:
         """Store, then capture: a line that is not written is written at the next start."""
         answer = self.store.run(admission.send, ask, metadata)
-        if answer["deduplicated"]:
-            return answer, None
-        row = self.store.run(deliveries.message, answer["message_id"])
-        self.runtime.reach("wake.capture")
-        self.capture.append([row])
-        return answer, row
+        if not answer["deduplicated"]:
+            row = self.store.run(deliveries.message, answer["message_id"])
+            self.runtime.reach("wake.capture")
+            self.capture.append([row])
+        return answer
 
     async def _message(self, ask: GetMessage) -> Fields:
         return await self.run(looks.message, ask)

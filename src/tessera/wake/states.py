@@ -37,7 +37,6 @@ STALE: Final = "stale"  # its connection or its agent is away and may come back
 GONE: Final = "gone"
 DETACHED: Final = "detached"
 REPLACED: Final = "replaced"
-ENDPOINT_STATES: Final = (LIVE, STALE, GONE, DETACHED, REPLACED)
 ENDED: Final = frozenset({GONE, DETACHED, REPLACED})
 
 ENDPOINT: Final[dict[tuple[str | None, str], frozenset[str]]] = {
@@ -58,8 +57,6 @@ EVENT_TYPES: Final = tuple(
         | {"written_late"}
     )
 )
-
-ACTIVITIES: Final = ("unknown", "idle", "busy", "blocked", "typing")
 
 # Why an endpoint may not be written to now. A human at the keys never costs a wake an attempt.
 USER_TYPING: Final = "user_typing"

@@ -146,8 +146,7 @@ class Attempt:
     async def _settled(self, outcome: Any) -> Report:
         match outcome:
             case Release(delay_seconds):
-                await self._holding.give_back(delay_seconds)
-                return self._report(reports.RELEASED)
+                return await self._moved(self._holding.give_back(delay_seconds), reports.RELEASED)
             case Split(children):
                 return await self._moved(self._holding.split(children), reports.SPLIT)
             case Park(reason, resume_within, input_schema):
@@ -164,7 +163,7 @@ class Attempt:
                 return await self._done(output)
 
     async def _moved(self, move: Any, word: str) -> Report:
-        """A split or a park. One that the store refuses for what it says is the handler's failure."""
+        """A split, a park or a release. What the store refuses for what it says is the handler's failure."""
         try:
             await move
         except (errors.InvalidRequest, errors.ScopeDenied, errors.Forbidden, errors.NotFound) as refusal:

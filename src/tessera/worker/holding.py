@@ -110,7 +110,8 @@ class Holding:
 
     async def was_handed_back(self) -> bool:
         """Whether a lease that is gone ended by its holder's own word: a submit under its token, a split, a
-        park or a release. A lapse counts a failure and a cancel shows in the state; those do neither.
+        park or a release. A lapse counts a failure and a cancel shows in the state; those do neither. A lease
+        that stands has not ended at all: what its holder last said was refused.
         """
         lease = self.lease
         try:
@@ -118,8 +119,9 @@ class Holding:
             task = await self._store.task(lease.task_id)
         except errors.TesseraError:
             return False
+        stands = task.state == "leased" and task.fencing_token == lease.fencing_token
         uncounted = task.state != "cancelled" and task.failures == lease.failures
-        return lease.fencing_token in tokens or uncounted
+        return lease.fencing_token in tokens or (uncounted and not stands)
 
     async def _insist(self, act: Callable[[], Awaitable[Answer]]) -> Answer:
         """Ask again while the store cannot answer and the lease may live. Each of these verbs may safely be

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tessera.client import AsyncTessera
 from tessera.errors import TesseraError
@@ -30,8 +29,8 @@ CLEAR_SECONDS: Final = 4.0  # for looking whether a claim that was hung up got s
 ANY: Final = "*"
 
 
-class Orders(Struct, frozen=True):
-    """What a worker was told."""
+class Settings(Struct, frozen=True):
+    """How a worker is to work, and until when."""
 
     queues: list[str]
     name: str
@@ -43,22 +42,18 @@ class Orders(Struct, frozen=True):
     drain: bool = False  # end when there is nothing left to do
     one_look: bool = False  # claim once; carry what there is, or end
 
-    def told(self, **more: bool) -> Orders:
-        """The same with more said."""
-        return replace(self, **more)
-
 
 class Shift:
     """One run of a worker, on one event loop. A slot that is refused ends the shift with that refusal."""
 
     def __init__(
-        self, orders: Orders, store: Tessera, desk: AsyncTessera, waits: bool,
+        self, settings: Settings, store: Tessera, async_store: AsyncTessera, waits: bool,
         handlers: Mapping[str, Handler], listener: Listener, runtime: Runtime,
     ) -> None:  # fmt: skip
-        self._orders = orders
+        self._settings = settings
         self._store = store
-        self._desk = desk
-        self._waits = waits and not (orders.drain or orders.one_look)
+        self._async_store = async_store
+        self._waits = waits and not (settings.drain or settings.one_look)
         self._handlers = handlers
         self._kinds = None if ANY in handlers else sorted(handlers)
         self._listener = listener
@@ -70,7 +65,7 @@ class Shift:
 
     async def work(self, slots: int) -> Report | None:
         """Fill the slots and wait for their end; what became of the last task."""
-        single = self._orders.once or self._orders.one_look
+        single = self._settings.once or self._settings.one_look
         running = [asyncio.ensure_future(self._slot()) for _ in range(1 if single else slots)]
         try:
             _, others = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
@@ -93,7 +88,7 @@ class Shift:
         if at_once:
             self._give_up()
         else:
-            asyncio.get_running_loop().call_later(self._orders.grace_seconds, self._give_up)
+            asyncio.get_running_loop().call_later(self._settings.grace_seconds, self._give_up)
 
     def _give_up(self) -> None:
         for attempt in self._attempts:
@@ -108,20 +103,20 @@ class Shift:
             if isinstance(answer, Lease):
                 key = self._runtime.new_id("work:")
                 await self._carry(answer)
-                if self._orders.once:
+                if self._settings.once:
                     return
             elif answer is None:
                 return
             else:
                 await self._rest(answer)
-            if self._orders.one_look:
+            if self._settings.one_look:
                 return
 
     async def _look_at_clock(self) -> None:
         """Health shows the store's clock. A claim does too, but one that waited for work tells it badly."""
         sent_us = self._runtime.elapsed_us()
         with suppress(*NO_ANSWER):
-            self._clock.saw(sent_us, (await self._desk.health()).time)
+            self._clock.saw(sent_us, (await self._async_store.health()).time)
 
     async def _next(self, key: str) -> Lease | float | None:
         """The next lease, or in how many seconds to ask again, or None when it is time to end. The key makes
@@ -129,7 +124,7 @@ class Shift:
         """
         sent_us = self._runtime.elapsed_us()
         try:
-            claim = asyncio.ensure_future(self._claim(key, self._orders.wait_seconds if self._waits else 0))
+            claim = asyncio.ensure_future(self._claim(key, self._settings.wait_seconds if self._waits else 0))
             answer = await self._unless_stopped(claim)
             if answer is None:
                 await self._clear(key)
@@ -137,19 +132,19 @@ class Shift:
             if isinstance(answer, Lease):
                 self._clock.saw(sent_us, answer.claimed_at)
                 return answer
-            if self._orders.drain and await self._is_drained():
+            if self._settings.drain and await self._is_drained():
                 return None
         except NO_ANSWER as trouble:
             self._listener.cannot_claim(trouble)
             return (trouble.retry_after or RETRY_SECONDS) + self._runtime.uniform(0, RETRY_SECONDS)
         if not self._waits:
-            return min(answer.retry_after_seconds, self._orders.poll_seconds)
+            return min(answer.retry_after_seconds, self._settings.poll_seconds)
         waited = (self._runtime.elapsed_us() - sent_us) / SECOND_US
         return max(0.0, answer.retry_after_seconds - waited)
 
     async def _claim(self, key: str, wait_seconds: float) -> Lease | Empty:
-        return await self._desk.claim_or_wait(
-            self._orders.queues, self._orders.name, self._kinds, self._orders.effect_classes,
+        return await self._async_store.claim_or_wait(
+            self._settings.queues, self._settings.name, self._kinds, self._settings.effect_classes,
             idempotency_key=key, wait_seconds=wait_seconds,
         )  # fmt: skip
 
@@ -177,11 +172,11 @@ class Shift:
             async with asyncio.timeout(CLEAR_SECONDS):
                 answer = await self._claim(key, 0)
                 if isinstance(answer, Lease):
-                    await self._desk.release(answer.task_id, answer.fencing_token)
+                    await self._async_store.release(answer.task_id, answer.fencing_token)
 
     async def _is_drained(self) -> bool:
-        queues = (await self._desk.counts()).queues
-        named = [queues.get(name, QueueCounts()) for name in self._orders.queues]
+        queues = (await self._async_store.counts()).queues
+        named = [queues.get(name, QueueCounts()) for name in self._settings.queues]
         return not any(counts.ready or counts.leased or counts.waiting for counts in named)
 
     async def _rest(self, seconds: float) -> None:
@@ -190,7 +185,7 @@ class Shift:
                 await self._stopping.wait()
 
     async def _carry(self, lease: Lease) -> None:
-        holding = Holding(self._desk, lease, self._runtime, self._clock)
+        holding = Holding(self._async_store, lease, self._runtime, self._clock)
         context = Context(self._store, lambda: holding.seconds_left)
         handler = self._handlers.get(lease.kind) or self._handlers[ANY]
         attempt = Attempt(handler, holding, context, self._runtime)

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from tessera.app import open as open_store
 from tessera.errors import TesseraError
 from tessera.library import Tessera
 from tessera.limits import WORKER_CHARS_MAX
 from tessera.runtime import Runtime, real_runtime
 from tessera.worker.attempt import Handler
-from tessera.worker.desk import on_loop
+from tessera.worker.doors import on_loop
 from tessera.worker.reports import Listener, Log, Report
-from tessera.worker.shift import ANY, Orders, Shift
+from tessera.worker.shift import ANY, Settings, Shift
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
@@ -56,7 +58,7 @@ class Worker:
         self._parallel = parallel
         self._shift: Shift | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._orders = Orders(
+        self._settings = Settings(
             queues=[queues] if isinstance(queues, str) else list(queues),
             name=(name or f"{platform.node()}:{os.getpid()}")[:WORKER_CHARS_MAX],
             effect_classes=None if effect_classes is None else list(effect_classes),
@@ -120,17 +122,17 @@ class Worker:
         store = (
             given if isinstance(given, Tessera) else open_store(given, key=self._key, runtime=self._runtime)
         )
-        desk, waits = on_loop(store)
+        async_store, waits = on_loop(store)
         self._loop = asyncio.get_running_loop()
         self._shift = Shift(
-            self._orders.told(**how), store, desk, waits, self._handlers, self._listener,
+            replace(self._settings, **how), store, async_store, waits, self._handlers, self._listener,
             self._runtime,
         )  # fmt: skip
         try:
             return await self._shift.work(self._parallel)
         finally:
             self._shift = None
-            await desk.close()
+            await async_store.close()
             if store is not given:
                 store.close()
 

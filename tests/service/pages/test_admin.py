@@ -209,6 +209,23 @@ def test_revokes_a_key(service: Running, visit: Visit) -> None:
     assert issued["key"] not in text
 
 
+def test_pages_of_keys(own: Running) -> None:
+    """Beyond a hundred keys the list leads on to later ones, and revoking one there comes back there."""
+    issued = [own.post("/v1/admin/keys", {"name": f"key {n}"}).json["grant"]["key_id"] for n in range(101)]
+    visitor = Visitor(own)
+    visitor.sign_in(own.admin, "/admin")
+    first = visitor.get("/admin/keys")
+    [later] = [given["href"] for given in first.named("a") if "after=" in (given.get("href") or "")]
+
+    assert issued[-1] not in first.text
+    sent = visitor.send(str(later), f"/admin/keys/{issued[-1]}/revoke?{str(later).partition('?')[2]}")
+    back = visitor.get(sent.headers["location"])
+    assert issued[-1] in back.text
+    assert issued[0] not in back.text
+    assert "The key counts no more." in back.text
+    visitor.close()
+
+
 def test_acts_need_the_forms_token(service: Running, queue: str, visit: Visit) -> None:
     """Every act of the desk without its form's token is 403 and does nothing."""
     task_id = service.enqueue(queue)

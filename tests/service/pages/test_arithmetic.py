@@ -8,9 +8,9 @@ from tessera.limits import SAMPLES_MAX
 from tessera.models import NULL, Event
 from tessera.rows import EdgeRow, Relative
 from tessera.service.pages.charts import CHART_HEIGHT, CHART_WIDTH, NODE_HEIGHT, bars, picture
+from tessera.service.pages.leases import ToldLease, leases_of
 from tessera.service.pages.render import document, duration, text
 from tessera.service.pages.sampler import MINUTE_US, Sampler
-from tessera.service.pages.told import ToldLease, leases_of
 
 
 def relative(serial: int, place: int, parent: int | None = None) -> Relative:

@@ -85,6 +85,12 @@ def test_a_brief_full_of_html_is_text(service: Running, queue: str, visit: Visit
     assert evil in visitor.get(f"/admin/tasks/{other}").text
 
 
+def test_the_bare_address_leads_to_the_board(visit: Visit) -> None:
+    """Whoever opens the address that `serve` has printed sees the board, which needs no key."""
+    answer = visit().http.get("/", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/board")
+
+
 def test_other_methods_are_refused(visit: Visit) -> None:
     """A method that a page has no use for is 405 with `Allow`; OPTIONS lists it, HEAD has no body."""
     visitor = visit()

@@ -72,8 +72,7 @@ def _answer(say: Any, answer: models.ClaimAnswer) -> None:
 @click.option(
     "--state", type=click.Choice(("reserved", "claimed", "missed", "void")), help="Only this state."
 )
-@click.option("--limit", type=int, default=100, show_default=True, help="How many, at most 1000.")
-@click.option("--after", metavar="ID", help="The page after this claim.")
+@options.paged("claim", "ID")
 @options.prints
 @options.takes_store
 def claims(store: Tessera, say: Any, **which: Any) -> None:

@@ -44,18 +44,17 @@ def define_workspace(store: Tessera, say: Any, workspace_id: str, name: str) -> 
 
 
 @workspace.command("list")
+@options.paged("workspace", "WS")
 @options.prints
 @options.takes_store
-def list_(store: Tessera, say: Any) -> None:
-    """List the workspaces that exist for the key.
+def list_(store: Tessera, say: Any, **page: Any) -> None:
+    """List a page of the workspaces that exist for the key.
 
     \b
     Example:
       tessera lite workspace list
     """
-    from tessera import models
-
-    say(models.Workspaces(store.workspaces()))
+    say(store.workspaces_page(**page))
 
 
 @workspace.command("show")
@@ -123,7 +122,7 @@ def queue() -> None:
 @options.prints
 @options.takes_store
 def assign(store: Tessera, say: Any, workspace_id: str, queue: str) -> None:
-    """Give a defined queue that has had no task to a workspace, for good.
+    """Give a queue that has had no task to a workspace, for good.
 
     \b
     Example:

@@ -26,7 +26,7 @@ from tessera.errors import (
 from tessera.models import Submitted
 from tessera.service.own import OPEN_PATHS
 from tessera.surface import Row
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 Kind = type[TesseraError]
 _HOUSE: Final = "tessera."

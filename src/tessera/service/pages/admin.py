@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from tessera import models
 from tessera.errors import InvalidRequest, NotFound
-from tessera.limits import TASKS_SHOWN_MAX
-from tessera.models import Cancel, KeyRef, ListTasks, Nothing, QueueRef, TaskRef
+from tessera.limits import KEYS_SHOWN_MAX, TASKS_SHOWN_MAX
+from tessera.models import Cancel, KeyRef, ListNames, ListTasks, Nothing, QueueRef, TaskRef
 from tessera.rows import Relative
 from tessera.rules import grants
 from tessera.service.answers import Answer
 from tessera.service.pages.charts import picture
 from tessera.service.pages.desk import Desk, Visit, drawn, elsewhere, path_of, refuse_fields
-from tessera.service.pages.told import leases_of
+from tessera.service.pages.leases import leases_of
 from tessera.states import STATE_NUMBER
 from tessera.verbs import pages as looks
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _STORY = Guarded(looks.story, None)
+_QUEUES = Guarded(looks.every_queue, None)
 _FILTERS = ("queue", "state", "kind", "after")
 
 
@@ -30,11 +31,11 @@ class Admin:
         """Every queue that the key covers, with its counts."""
         refuse_fields(visit.fields, "did")
         grants.is_admin(visit.caller)
-        settings: models.Queues = await self._desk.look(visit, "queues", Nothing())
+        queues: list[models.QueueConfig] = await self._desk.look(visit, _QUEUES, Nothing())
         health: models.Health = await self._desk.look(visit, "health", Nothing())
         return await drawn(
             self._desk, visit, "admin.html", did=visit.fields.get("did"), health=health,
-            queues=[one for one in settings.queues if grants.sees_queue(visit.caller, one.name)],
+            queues=[one for one in queues if grants.sees_queue(visit.caller, one.name)],
         )  # fmt: skip
 
     async def tasks(self, visit: Visit) -> Answer:
@@ -67,13 +68,17 @@ class Admin:
         )  # fmt: skip
 
     async def keys(self, visit: Visit) -> Answer:
-        """Every key, without its secret."""
-        refuse_fields(visit.fields, "did")
-        keys: models.Keys = await self._desk.look(visit, "keys", Nothing())
+        """A page of the keys, without their secrets."""
+        refuse_fields(visit.fields, "did", "after")
+        after = visit.fields.get("after") or ""
+        ask = models.convert({"limit": str(KEYS_SHOWN_MAX), "after": after}, ListNames)
+        found: models.Keys = await self._desk.look(visit, "keys", ask)
         now: models.Counts = await self._desk.look(visit, "counts", models.AskCounts())
+        following = None if found.next is None else path_of("admin", "keys", after=found.next)
         return await drawn(
-            self._desk, visit, "keys.html", keys=keys.keys, now=now.as_of, did=visit.fields.get("did")
-        )
+            self._desk, visit, "keys.html", keys=found.keys, now=now.as_of, following=following,
+            here=path_of(after=after).removeprefix("/"), did=visit.fields.get("did"),
+        )  # fmt: skip
 
     async def cancel(self, visit: Visit) -> Answer:
         """End a task and all under it."""
@@ -99,7 +104,7 @@ class Admin:
     async def revoke(self, visit: Visit) -> Answer:
         """End a key."""
         await self._desk.act(visit, "revoke_key", models.convert({"key_id": visit.named["key_id"]}, KeyRef))
-        return elsewhere(path_of("admin", "keys", did="revoked"))
+        return elsewhere(path_of("admin", "keys", did="revoked", after=visit.fields.get("after")))
 
 
 def _queue(visit: Visit) -> QueueRef:

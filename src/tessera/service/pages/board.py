@@ -20,6 +20,8 @@ from tessera.service.pages.desk import GUARD, HTML, POLICY_LIVE, Desk, Visit, re
 from tessera.service.pages.render import page
 from tessera.service.pages.sampler import Sampler
 from tessera.surface import SURFACE
+from tessera.verbs import pages as looks
+from tessera.verbs.guarded import Guarded
 
 
 class Chart(Struct, frozen=True):
@@ -37,9 +39,8 @@ class Board:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._sampler = Sampler()
-        self._counts, self._health, self._queues = (
-            SURFACE[name].run() for name in ("counts", "health", "queues")
-        )
+        self._counts, self._health = SURFACE["counts"].run(), SURFACE["health"].run()
+        self._queues = Guarded(looks.every_queue, None)
         self._rendering = asyncio.Lock()
         self._rendered: dict[bool, tuple[int, bytes, bytes]] = {}  # by whether it refreshes: when, and what
 
@@ -73,11 +74,11 @@ class Board:
     async def _words(self) -> dict[str, Any]:
         health: models.Health = await self._desk.engine.read(self._health, NOBODY, Nothing())
         self._note({name: queue.done for name, queue in health.queues.items()})
-        settings: models.Queues = await self._desk.engine.read(self._queues, NOBODY, Nothing())
+        queues: list[models.QueueConfig] = await self._desk.engine.read(self._queues, NOBODY, Nothing())
         busy = [name for name in self._sampler.busiest(CHARTS_MAX) if name in health.queues]
         return dict(
             health=health,
-            paused={one.name for one in settings.queues if one.paused},
+            paused={one.name for one in queues if one.paused},
             sums={state: _sum(health, state) for state in models.QueueCounts.__struct_fields__},
             hour={name: sum(self._sampler.minutes(name)) for name in health.queues},
             charts=[_chart(name, self._sampler.minutes(name)) for name in busy],

@@ -21,7 +21,7 @@ from tessera.settings import Settings
 from tessera.steps.keys import digest
 from tessera.storage.port import EngineOnLoop, Transaction
 from tessera.surface import SURFACE
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 HTML: Final = (b"content-type", b"text/html; charset=utf-8")
 _POLICY: Final = (

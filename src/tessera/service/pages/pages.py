@@ -14,7 +14,7 @@ from tessera.service.answers import NOSNIFF, Answer, Pairs, no_content
 from tessera.service.keys import Keys
 from tessera.service.pages.admin import Admin
 from tessera.service.pages.board import Board
-from tessera.service.pages.desk import Asked, Desk, Visit, shown
+from tessera.service.pages.desk import Asked, Desk, Visit, elsewhere, shown
 from tessera.service.pages.docs import Docs
 from tessera.service.pages.render import static
 from tessera.service.pages.signing import Signing
@@ -65,6 +65,7 @@ class Pages:
         self.sample = self._board.sample
 
     def _routes(self, work: Work, admin: Admin) -> Iterable[PageRoute]:
+        yield PageRoute("/", "/board", get=_to_the_board, open=True)
         yield PageRoute("/board", "/board", get=self._board.show, open=True)
         yield PageRoute("/docs", "/docs", get=self._docs.operations, open=True)
         yield PageRoute("/docs/models", "/docs", get=self._docs.models, open=True)
@@ -130,6 +131,11 @@ class Pages:
             return self._signing.ask(visit, "You are signed out, and nothing was done.")
         self._desk.refuse_others_form(visit, visit.session.form_token)
         return await act(visit)
+
+
+async def _to_the_board(visit: Visit) -> Answer:
+    """The address that `serve` prints is what a person opens first."""
+    return elsewhere("/board")
 
 
 def _refused(visit: Visit, refusal: TesseraError) -> Answer:

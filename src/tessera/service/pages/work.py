@@ -15,7 +15,7 @@ from tessera.service.answers import Answer
 from tessera.service.pages.desk import Desk, Visit, drawn, elsewhere, path_of, refuse_fields
 from tessera.service.pages.render import seconds_between
 from tessera.verbs import pages as looks
-from tessera.verbs.keys import Guarded
+from tessera.verbs.guarded import Guarded
 
 _PARKED = Guarded(looks.parked, None)
 _ONE = Guarded(looks.parked_task, None)

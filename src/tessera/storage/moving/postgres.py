@@ -15,11 +15,11 @@ from tessera.canonical import json_text
 from tessera.errors import InvalidRequest, Unavailable
 from tessera.runtime import Runtime
 from tessera.storage import catalogue
-from tessera.storage.migrate_postgres import ADVISORY_CLASS, MOVING, migrate
 from tessera.storage.moving.tables import DERIVED, MARK, WHOLE, Row, Table, after, tables
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import Dsn, connect, refusal_of
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
+from tessera.storage.postgres.migrate import ADVISORY_CLASS, MOVING, migrate
 from tessera.storage.postgres.readers import Readers
 
 _WHO: Final = "tessera migrate-store"
@@ -200,13 +200,13 @@ class PostgresTarget(_End):
             psycopg.RawCursor(self.connection).executemany(made.text, [made.bind(one) for one in given])
 
     def look(self, look: Verb, *args: Any) -> Any:
-        home = Home(self._dsn, self._runtime)
-        readers = Readers(home)
+        database = Database(self._dsn, self._runtime)
+        readers = Readers(database)
         try:
             return readers.read(look, *args)
         finally:
             readers.close()
-            home.close()
+            database.close()
 
     def finish(self) -> None:
         """Numbers go on behind the last, results also behind the epoch. Then it is a store, in one commit."""

@@ -13,7 +13,7 @@ from tessera.limits import REMEMBERED_ROWS_MAX, ROWS_SENT_AHEAD
 from tessera.rows import BriefRow, Descendant, NamedTask, ReadyRow, TaskRow
 from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.connection import Prepared
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Asked, Link
 
 TASKS = (TaskRow, ReadyRow, NamedTask, Descendant)  # rows that a verb may decide by only once they are locked
@@ -39,8 +39,8 @@ class Unlocked(Exception):
 class Asking:
     """A connection, and what has been asked, seen and locked in its open transaction."""
 
-    def __init__(self, home: Home) -> None:
-        self.home = home
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self.link: Link | None = None
         self.now = 0
         self.wrote = False
@@ -54,11 +54,11 @@ class Asking:
 
     def prepared(self, name: str) -> Prepared:
         """A statement by its name."""
-        return self.home.prepared[name]
+        return self.database.prepared[name]
 
     def one(self, name: str, params: dict[str, object]) -> Any:
         """A statement's only row, or None."""
-        statement = self.home.prepared[name]
+        statement = self.database.prepared[name]
         if statement.until:
             return self._remembered(statement, params)
         rows = self._rows(statement, params)
@@ -66,11 +66,11 @@ class Asking:
 
     def all(self, name: str, params: dict[str, object]) -> list[Any]:
         """Every row of a statement."""
-        return self._rows(self.home.prepared[name], params)
+        return self._rows(self.database.prepared[name], params)
 
     def write(self, name: str, params: dict[str, object]) -> None:
         """A writing statement, to be looked at before the commit."""
-        statement = self.home.prepared[name]
+        statement = self.database.prepared[name]
         if statement.as_rows:
             self._write_rows(statement, [tuple(params[one] for one in statement.params)])
             return
@@ -79,7 +79,7 @@ class Asking:
 
     def save_all(self, name: str, rows: Sequence[Any]) -> None:
         """The same for a statement whose parameters are attributes of rows."""
-        statement = self.home.prepared[name]
+        statement = self.database.prepared[name]
         values = attrgetter(*statement.params)
         if statement.as_rows:
             self._write_rows(statement, [values(row) for row in rows])
@@ -152,7 +152,7 @@ class Asking:
     def _forget(self, name: str) -> None:
         self.wrote = True
         self.seen.clear()
-        for forgotten in self.home.forgets.get(name, ()):
+        for forgotten in self.database.forgets.get(name, ()):
             self.memory.pop(forgotten, None)
             self.memory_is_void = True  # and with the commit everybody else's memory
 

@@ -27,15 +27,14 @@ from tessera.limits import (
 from tessera.rows import Row
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
-from tessera.storage.migrate_postgres import PLANS
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
+from tessera.storage.postgres.migrate import PLANS
 from tessera.storage.postgres.rows import Session
 from tessera.storage.postgres.shown import shown
 
 log = logging.getLogger("tessera.storage")
 
-SCHEMES: Final = ("postgresql://", "postgres://")
 VERSION_LEAST: Final = 150_000
 ENCODING: Final = "UTF8"  # of the database: any other lacks characters that a document may hold
 ENGINE: Final = catalogue.load(Path(__file__).parent / "sql", catalogue.POSTGRES, rows)

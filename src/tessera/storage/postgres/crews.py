@@ -26,7 +26,7 @@ from tessera.models import Empty
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.port import LostRace
 from tessera.storage.postgres.connection import Lost, UnknownOutcome, refusal_of
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.naming import CLAIMING, HOLDING, name_of
 from tessera.storage.postgres.writer import Writer
 
@@ -40,10 +40,10 @@ _FULL_SECONDS = 1  # before a thread is started again that got no connection
 class Crews:
     """Every crew of one engine."""
 
-    def __init__(self, home: Home, answered: Answered) -> None:
-        self._holding = Crew(home, "holding", answered)
-        self._claiming = Crew(home, "claiming", answered)
-        self._other = Crew(home, "other", answered)
+    def __init__(self, database: Database, answered: Answered) -> None:
+        self._holding = Crew(database, "holding", answered)
+        self._claiming = Crew(database, "claiming", answered)
+        self._other = Crew(database, "other", answered)
 
     def add(self, job: Job) -> None:
         """Let a verb stand in its crew."""
@@ -60,8 +60,8 @@ class Crews:
 class Crew:
     """A line of verbs, and the threads that run them."""
 
-    def __init__(self, home: Home, name: str, answered: Answered) -> None:
-        self._home = home
+    def __init__(self, database: Database, name: str, answered: Answered) -> None:
+        self._database = database
         self._name = name
         self._answered = answered
         self._line: deque[Job] = deque()
@@ -82,7 +82,7 @@ class Crew:
         with self._changed:
             if self._closed:
                 raise Unavailable("the store is closed", definite=True)
-            now = self._home.runtime.elapsed_us()
+            now = self._database.runtime.elapsed_us()
             job.until = now + PATIENCE_SECONDS_MAX * SECOND_US
             self._line.append(job)
             if self._stands_by:
@@ -106,7 +106,7 @@ class Crew:
             thread.join()
 
     def _work(self) -> None:
-        runner = Runner(self._home)
+        runner = Runner(self._database)
         with self._changed:
             self._runners.append(runner)
         try:
@@ -125,7 +125,7 @@ class Crew:
         self._runners.remove(runner)
         self._threads.remove(threading.current_thread())
         if not runner.is_connected:
-            self._full_until = self._home.runtime.elapsed_us() + _FULL_SECONDS * SECOND_US
+            self._full_until = self._database.runtime.elapsed_us() + _FULL_SECONDS * SECOND_US
         self._changed.notify()
 
     def _run(self, runner: Runner, jobs: list[Job]) -> None:
@@ -141,7 +141,7 @@ class Crew:
         try:
             self._answer_but(held_up, jobs)
             for seconds in LOOKS_AGAIN_SECONDS:
-                if not held_up or self._home.closing.wait(seconds):
+                if not held_up or self._database.closing.wait(seconds):
                     break
                 with self._changed:
                     self._working += 1
@@ -197,9 +197,9 @@ class Crew:
 class Runner:
     """Runs verbs together; whatever goes wrong with them together, each alone. Every verb gets an outcome."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._writer = Writer(home)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._writer = Writer(database)
         self._gone: Unavailable | None = None  # what stood in the way of the last connection
         self.close = self._writer.close
 
@@ -244,7 +244,7 @@ class Runner:
     def _run_alone(self, job: Job) -> None:
         """One verb, a transaction of its own, run again if it loses a race or its connection."""
         job.settled = job.settled if job.outcome is AGAIN else 0
-        runtime = self._home.runtime
+        runtime = self._database.runtime
         if job.until is None:
             job.until = runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
         if self._gone is not None and runtime.elapsed_us() >= job.until:
@@ -273,7 +273,7 @@ class Runner:
                 losses += isinstance(gone, Lost)
                 first_loss = isinstance(gone, Lost) and losses == 1  # no reason to give up, however late
                 late = runtime.elapsed_us() >= job.until and not first_loss
-                if late or self._home.closing.wait(_PAUSE_SECONDS):
+                if late or self._database.closing.wait(_PAUSE_SECONDS):
                     log.warning("verb %s: %s", name_of(job), job.outcome)
                     return
             except TesseraError as refusal:

@@ -14,34 +14,34 @@ from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.forks import USED_BY_PARENT, keep, watch
 from tessera.storage.jobs import Job, answer, resolve
-from tessera.storage.migrate_postgres import migrate
 from tessera.storage.port import Answer, News, Verb
 from tessera.storage.postgres.connection import Dsn
 from tessera.storage.postgres.crews import Crews
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.listening import Listener
+from tessera.storage.postgres.migrate import migrate
 from tessera.storage.postgres.readers import Readers
 
 
-def _home(url: str, runtime: Runtime) -> Home:
-    home = Home(Dsn(url), runtime)
+def _opened(url: str, runtime: Runtime) -> Database:
+    database = Database(Dsn(url), runtime)
     try:
-        with home.plain() as connection:
+        with database.plain() as connection:
             migrate(connection, runtime)
-        home.read_clock()
+        database.read_clock()
     except BaseException:
-        home.close()
+        database.close()
         raise
-    return home
+    return database
 
 
 class PostgresEngine:
     """Verbs from any thread, answered once they are committed."""
 
     def __init__(self, url: str, runtime: Runtime) -> None:
-        self._home = _home(url, runtime)
-        self._crews = Crews(self._home, answer)
-        self._readers = Readers(self._home)
+        self._database = _opened(url, runtime)
+        self._crews = Crews(self._database, answer)
+        self._readers = Readers(self._database)
         self._closing = threading.Lock()
         self._refusal: str | None = None  # why no verb runs any more
         watch(self)
@@ -63,10 +63,10 @@ class PostgresEngine:
         with self._closing:
             if self._refusal is None:
                 self._refusal = "the store is closed"
-                self._home.closing.set()  # what the database does not answer is refused at once
+                self._database.closing.set()  # what the database does not answer is refused at once
                 self._crews.close()
                 self._readers.close()
-                self._home.close()
+                self._database.close()
 
     def stand_still(self) -> None:
         """A fork does no harm to what its child never touches."""
@@ -79,7 +79,7 @@ class PostgresEngine:
         if self._refusal is None:
             self._refusal = USED_BY_PARENT
             self._closing = threading.Lock()
-            keep(self._home, self._crews, self._readers)
+            keep(self._database, self._crews, self._readers)
 
     def _check(self) -> None:
         if self._refusal is not None:
@@ -93,10 +93,10 @@ class PostgresLoopEngine:
 
     def __init__(self, url: str, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._home = _home(url, runtime)
-        self.meter = self._home.meter
-        self._crews = Crews(self._home, self._answer)
-        self._readers = Readers(self._home)
+        self._database = _opened(url, runtime)
+        self.meter = self._database.meter
+        self._crews = Crews(self._database, self._answer)
+        self._readers = Readers(self._database)
         self._pool = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="tessera-read")
         self._listener: Listener | None = None
         self._refusal: str | None = None
@@ -134,8 +134,8 @@ class PostgresLoopEngine:
             if self._refusal is None:
                 self._loop.call_soon_threadsafe(tell, news)
 
-        self._home.watch = on_loop
-        self._listener = Listener(self._home, on_loop)
+        self._database.watch = on_loop
+        self._listener = Listener(self._database, on_loop)
 
     def _answer(self, jobs: list[Job]) -> None:
         self._loop.call_soon_threadsafe(answer, jobs)
@@ -145,13 +145,13 @@ class PostgresLoopEngine:
         if self._refusal is not None:
             return
         self._refusal = "the store is closed"
-        self._home.closing.set()  # what the database does not answer is refused at once
+        self._database.closing.set()  # what the database does not answer is refused at once
         self._crews.close()
         if self._listener is not None:
             self._listener.close()
         self._pool.shutdown()
         self._readers.close()
-        self._home.close()
+        self._database.close()
 
     def stand_still(self) -> None:
         """A fork does no harm to what its child never touches."""
@@ -163,4 +163,4 @@ class PostgresLoopEngine:
         """In the child, which has none of the threads: the connections stay its parent's."""
         if self._refusal is None:
             self._refusal = USED_BY_PARENT
-            keep(self._home, self._crews, self._readers, self._listener)
+            keep(self._database, self._crews, self._readers, self._listener)

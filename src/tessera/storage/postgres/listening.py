@@ -14,8 +14,8 @@ from tessera.errors import TesseraError
 from tessera.limits import IDLE_VERB_SECONDS_MAX, LISTEN_SECONDS, SECOND_US
 from tessera.storage.port import News
 from tessera.storage.postgres.connection import Connection, connect
-from tessera.storage.postgres.home import Home
-from tessera.storage.postgres.telling import EVERYTHING, heard
+from tessera.storage.postgres.database import Database
+from tessera.storage.postgres.notices import EVERYTHING, decoded
 
 log = logging.getLogger("tessera.storage")
 
@@ -26,8 +26,8 @@ class Listener:
     pooler that lends connections by the transaction hears nothing, and then only the seconds are left.
     """
 
-    def __init__(self, home: Home, tell: Callable[[News], None]) -> None:
-        self._home = home
+    def __init__(self, database: Database, tell: Callable[[News], None]) -> None:
+        self._database = database
         self._tell = tell
         self._looks_next = 0
         self._ends, self._end = os.pipe()
@@ -45,10 +45,10 @@ class Listener:
         said = False  # that it does not listen, and why: once, however long that lasts
         while not self._ended(0):
             try:
-                connection, _ = connect(self._home.dsn)
+                connection, _ = connect(self._database.dsn)
                 with connection:
                     connection.execute("listen tessera")
-                    self._home.prepared["sweep_marks"].run(connection.execute, {})
+                    self._database.prepared["sweep_marks"].run(connection.execute, {})
                     log.info("listening again" if said else "listening")
                     said = False
                     self._tell(EVERYTHING)
@@ -57,7 +57,7 @@ class Listener:
             except (psycopg.Error, TesseraError) as error:
                 if not said:
                     said = True
-                    log.warning("not listening: %s", self._home.dsn.cleaned(" ".join(str(error).split())))
+                    log.warning("not listening: %s", self._database.dsn.cleaned(" ".join(str(error).split())))
                 self._tell(EVERYTHING)
                 if self._ended(1):
                     return
@@ -71,18 +71,18 @@ class Listener:
             self._tell(EVERYTHING)
             return True
         for notice in connection.notifies(timeout=0):
-            if (news := heard(notice.payload, self._home.node)) is not None:
+            if (news := decoded(notice.payload, self._database.node)) is not None:
                 self._tell(news)
         return True
 
     def _look_round(self, connection: Connection) -> None:
         """Every few seconds: does the connection work, and is any other node silent in a transaction?"""
-        now = self._home.runtime.elapsed_us()
+        now = self._database.runtime.elapsed_us()
         if now < self._looks_next:
             return
         self._looks_next = now + LISTEN_SECONDS * SECOND_US
         silent: dict[str, object] = {"seconds": IDLE_VERB_SECONDS_MAX}
-        ended = self._home.prepared["end_silent"].one(connection.execute, silent).value
+        ended = self._database.prepared["end_silent"].one(connection.execute, silent).value
         if ended:
             log.warning("ended %d transactions whose nodes had fallen silent", ended)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from tessera.storage.jobs import Job
 
-ENDS = frozenset(
-    {"submit", "submit_batch"}
-)  # what they name may end, and then something that waits for it moves
+ENDS = frozenset({"submit", "submit_batch"})  # what they name may end, and move what waits for it
 FAMILIES = frozenset({"cancel"})  # what they name ends with everything below it
 HOLDING = frozenset({"heartbeat", "release", "park", "split", *ENDS})  # by the holder of a lease
 CLAIMING = frozenset({"claim", "claim_batch"})

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from tessera.errors import TesseraError
 from tessera.runtime import Runtime
-from tessera.storage.migrate_postgres import is_part, migrations, version_of
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import Dsn
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
+from tessera.storage.postgres.migrate import is_part, migrations, version_of
 from tessera.storage.postgres.readers import Readers
 from tessera.storage.postgres.rows import Server
 
@@ -34,13 +34,13 @@ def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
     dsn, known = Dsn(url), migrations()[-1][0]
     facts: dict[str, Any] = {"shown": dsn.shown, "schema_known": known}
     try:
-        home = Home(dsn, runtime)
+        database = Database(dsn, runtime)
     except TesseraError as refusal:
         return Facts(refusal=str(refusal), **facts)
-    readers = Readers(home)
+    readers = Readers(database)
     try:
-        with home.plain() as connection:
-            facts["server"] = home.prepared["server"].one(connection.execute, {})
+        with database.plain() as connection:
+            facts["server"] = database.prepared["server"].one(connection.execute, {})
             facts["schema"] = version_of(connection)
             facts["is_part"] = facts["schema"] is not None and is_part(connection)
         if facts["schema"] == known and not facts["is_part"]:
@@ -49,5 +49,5 @@ def probe(url: str, runtime: Runtime, times: Verb, nouns: Verb) -> Facts:
         facts["refusal"] = str(refusal)
     finally:
         readers.close()
-        home.close()
+        database.close()
     return Facts(**facts)

@@ -12,7 +12,7 @@ from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOOK_SECONDS_MAX, PATIENCE_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import LOOKING, connect, is_lost, refusal_of
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Link
 
 log = logging.getLogger("tessera.storage")
@@ -24,15 +24,15 @@ class PostgresSnapshot:
 
     __slots__ = ("_link", "_prepared", "looked", "now", "settled")
 
-    def __init__(self, home: Home, link: Link) -> None:
-        self._prepared = home.prepared
+    def __init__(self, database: Database, link: Link) -> None:
+        self._prepared = database.prepared
         self._link = link
         link.ask(self._prepared["begin_snapshot"])
-        asked = link.ask(self._prepared["opening"], (home.clock.scripted(),))
-        self.looked = home.disk.look(link)
+        asked = link.ask(self._prepared["opening"], (database.clock.scripted(),))
+        self.looked = database.disk.look(link)
         link.flush()
         opening = asked.only()
-        self.now = home.clock.instant(opening.now, opening.last)
+        self.now = database.clock.instant(opening.now, opening.last)
         self.settled = 0
 
     def one(self, name: str, /, **params: object) -> Any:
@@ -46,14 +46,15 @@ class PostgresSnapshot:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a look may not write")
 
-    write = save = save_all = count = event = alarm = quiet = quiet_until = ready = after_commit = _refuse
+    write = save = save_all = count = event = ready = after_commit = _refuse
+    alarm = quiet = pass_over = quiet_until = _refuse
 
 
 class Readers:
     """A few connections, made when first needed, lent to one thread at a time."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._open: list[Link] = []  # that nobody uses now
         self._places = READERS_MAX  # for more
         self._changed = threading.Condition()
@@ -62,7 +63,7 @@ class Readers:
 
     def until(self) -> int:
         """When a look that is asked for now stops waiting for a database that does not answer."""
-        return self._home.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
+        return self._database.runtime.elapsed_us() + PATIENCE_SECONDS_MAX * SECOND_US
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look; `unavailable` if the database does not answer, and at the latest when nobody should
@@ -72,7 +73,7 @@ class Readers:
 
     def read_until(self, until: int, look: Verb, *args: Any) -> Any:
         """The same for a look that was asked for before."""
-        if (gone := self._gone) and not self._open and self._home.runtime.elapsed_us() >= until:
+        if (gone := self._gone) and not self._open and self._database.runtime.elapsed_us() >= until:
             raise Unavailable(gone.detail, definite=True, inside=gone.inside)
         losses = 0
         while True:
@@ -132,7 +133,7 @@ class Readers:
 
     def _connected(self) -> Link:
         try:
-            link = Link(connect(self._home.dsn, LOOKING)[0])
+            link = Link(connect(self._database.dsn, LOOKING)[0])
         except Unavailable as gone:
             self._gone = gone
             raise
@@ -141,16 +142,16 @@ class Readers:
 
     def _look(self, link: Link, look: Verb, args: tuple[Any, ...]) -> Any:
         """Run a look; come back once all that it may have seen is on disk."""
-        home, refusal = self._home, None
+        database, refusal = self._database, None
         try:
-            tx = PostgresSnapshot(home, link)
+            tx = PostgresSnapshot(database, link)
             try:
-                answer = look(tx, home.runtime, *args)
+                answer = look(tx, database.runtime, *args)
             except TesseraError as error:
                 refusal = error
-            link.run(home.prepared["commit"])
-            if not home.disk.is_safe(tx.looked):
-                home.disk.secure(link)
+            link.run(database.prepared["commit"])
+            if not database.disk.is_safe(tx.looked):
+                database.disk.secure(link)
         except BaseException:
             self._undo(link)
             raise
@@ -162,11 +163,11 @@ class Readers:
         try:
             link.forget()
             if not link.connection.closed:
-                link.run(self._home.prepared["rollback"])
+                link.run(self._database.prepared["rollback"])
         except psycopg.Error:
             link.connection.close()
 
     def _patient(self, until: int, in_any_case: bool = False) -> bool:
         """Wait a little; whether there is still time."""
-        closing = self._home.closing.wait(_PAUSE_SECONDS)
-        return not closing and (in_any_case or self._home.runtime.elapsed_us() < until)
+        closing = self._database.closing.wait(_PAUSE_SECONDS)
+        return not closing and (in_any_case or self._database.runtime.elapsed_us() < until)

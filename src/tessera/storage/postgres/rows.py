@@ -13,7 +13,6 @@ class Session(Row, frozen=True):
     name: str  # never the same for two connections
     version: int
     commits: str  # what `synchronous_commit` is
-    standby: int
     encoding: str  # of the database
 
 

@@ -10,7 +10,6 @@ a moment only.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,17 +20,18 @@ from tessera.canonical import json_text
 from tessera.errors import TesseraError
 from tessera.limits import IDLE_VERB_SECONDS_MAX, RELOCKS_MAX, SETTLES_PER_TURN_MAX
 from tessera.states import STATES
-from tessera.storage.jobs import AGAIN, Job, grouped
+from tessera.storage.gathered import Gathered
+from tessera.storage.jobs import AGAIN, Job, run_grouped
 from tessera.storage.port import LostRace, Overdue
 from tessera.storage.postgres.arrays import arrays_of
 from tessera.storage.postgres.asking import Asking, Unlocked
 from tessera.storage.postgres.connection import Lost, conflict_of, is_lost
-from tessera.storage.postgres.foresight import Read, foreseen
-from tessera.storage.postgres.home import Home
+from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Asked, Link
 from tessera.storage.postgres.naming import Named
+from tessera.storage.postgres.notices import encoded
+from tessera.storage.postgres.prefetch import Read, reads_ahead
 from tessera.storage.postgres.proof import committed
-from tessera.storage.postgres.telling import heard_by_others, news_of
 from tessera.storage.postgres.transaction import PostgresTransaction
 
 log = logging.getLogger("tessera.storage")
@@ -40,13 +40,10 @@ log = logging.getLogger("tessera.storage")
 class Writer(Asking):
     """One connection, and the transactions of verbs on it. One thread at a time."""
 
-    def __init__(self, home: Home) -> None:
-        super().__init__(home)
-        self.runtime = home.runtime
-        self.counts: dict[int, list[int]] = defaultdict(lambda: [0] * len(STATES))  # queue -> change by state
-        self.events: list[tuple[Any, ...]] = []
-        self.ready: set[int] = set()  # queues that gained a task to claim
-        self.after: list[Callable[[], None]] = []
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.runtime = database.runtime
+        self.gathered = Gathered()
         self._name = ""  # of the connection, in its marks
         self._number = 0  # of the last transaction that left a mark
         self._generation = -1
@@ -59,7 +56,7 @@ class Writer(Asking):
         """
         try:
             self._begin(jobs)
-            self._attempt(jobs)
+            run_grouped(jobs, self._settling)
             self._commit()
         except BaseException as error:
             lost = self._undo()
@@ -70,9 +67,8 @@ class Writer(Asking):
             if isinstance(error, psycopg.Error):
                 raise conflict_of(error) from error
             raise
-        self.home.counted.committed(len(jobs))
-        after, self.after = self.after, []
-        for call in after:
+        self.database.counted.committed(len(jobs))
+        for call in self.gathered.to_call():
             try:
                 call()
             except Exception:  # the verbs are committed: nobody may run them again for this
@@ -81,7 +77,7 @@ class Writer(Asking):
     def connect(self) -> None:
         """Make the connection, if there is none. Refuses with `unavailable`."""
         if self.link is None:
-            connection, session = self.home.connect()
+            connection, session = self.database.connect()
             self.link = Link(connection)
             self._name, self._number, self._generation = session.name, 0, -1
 
@@ -108,7 +104,7 @@ class Writer(Asking):
             locking.append(self._ask("lock_families", task_ids=json_text(sorted(named.families))))
         if named.tasks:
             locking.append(self._lock_tasks(sorted(named.tasks), named.ending, []))
-        self._read_clock(locking, reads=list(foreseen(jobs, self.recall)))
+        self._read_clock(locking, reads=list(reads_ahead(jobs, self.recall)))
 
     def _relock(self, found: Unlocked) -> None:
         """Lock what a verb has met; read the clock again."""
@@ -134,7 +130,7 @@ class Writer(Asking):
         self, locking: Sequence[Asked], not_before: int = 0, reads: Sequence[Read] = ()
     ) -> None:  # fmt: skip
         """Read the clock once the locks are held, and with it what verbs are about to read."""
-        asked = self._ask("opening", scripted=self.home.clock.scripted())
+        asked = self._ask("opening", scripted=self.database.clock.scripted())
         read = [self._ask(name, **params) for name, params in reads]
         self.flush()
         for (_, params), one in zip(reads, read, strict=True):
@@ -142,34 +138,21 @@ class Writer(Asking):
         for one in locking:
             self.locked.update(row.value for row in one.rows)
         opening = asked.only()
-        self.now = self.home.clock.instant(opening.now, max(opening.last, not_before))
+        self.now = self.database.clock.instant(opening.now, max(opening.last, not_before))
         if opening.generation != self._generation:
             self._generation = opening.generation
             self.memory.clear()
 
-    def _attempt(self, jobs: list[Job]) -> None:
-        """Run verbs one after the other; several of one verb that has a form for many callers run as one."""
-        for verb, alike in grouped(jobs):
-            if len(alike) == 1:
-                alike[0].outcome = self._settling(alike[0], alike[0].verb, alike[0].args)
-                continue
-            outcomes = self._settling(alike[0], verb, ([job.args for job in alike],))
-            each = outcomes if isinstance(outcomes, list) else [outcomes] * len(alike)
-            for job, outcome in zip(alike, each, strict=True):
-                job.outcome = outcome
-
     def _settling(self, job: Job, verb: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a verb, settling first what it finds overdue."""
         tx = self._transaction
-        tx.in_vain = False
+        tx.passed_over.clear()
         for _ in range(SETTLES_PER_TURN_MAX):
             try:
                 return self._locking(job, lambda: verb(tx, self.runtime, *args))
             except Overdue as overdue:
                 assert not tx.wrote, "a verb may not find something overdue after its first write"
-                settled = self._locking(job, partial(overdue.settle, tx, self.runtime))
-                tx.in_vain = not settled
-                job.settled += settled
+                job.settled += self._locking(job, partial(overdue.settle, tx, self.runtime))
             except TesseraError as refusal:
                 assert not tx.wrote, "a verb may not refuse after its first write"
                 return refusal
@@ -189,30 +172,36 @@ class Writer(Asking):
 
     def _commit(self) -> None:
         """Write counts and the proof, look at what all writes have changed, append to the log, commit."""
-        wrote = self.wrote or bool(self.events)
+        events = self.gathered.events
+        wrote = self.wrote or bool(events)
         if wrote:
-            news = news_of(self.one, self.ready, self.events)
+            news = self.gathered.news(self._queue_name)
             self._finish_writes()
         self.runtime.reach("commit.before")
         if wrote:
-            if self.events:
+            if events:
                 self.ask(self.prepared("lock_log"))
-                self.ask(self.prepared("append_event"), arrays_of(self.events))
-            if (text := heard_by_others(news, self.home.node)) is not None:
+                self.ask(self.prepared("append_event"), arrays_of(events))
+            if (text := encoded(news, self.database.node)) is not None:
                 self.ask(self.prepared("tell"), (text,))
-            if self.home.watch is not None:
-                self.after.append(partial(self.home.watch, news))
+            if self.database.watch is not None:
+                self.gathered.after.append(partial(self.database.watch, news))
         self._end(wrote)
+        self.gathered.committed()
         self.runtime.reach("commit.written")
         self._clear()
 
+    def _queue_name(self, queue: int) -> str:
+        name: str = self.one("queue_numbered", {"queue": queue}).name
+        return name
+
     def _finish_writes(self) -> None:
-        for queue, changes in sorted(self.counts.items()):
+        for queue, changes in sorted(self.gathered.counts.items()):
             if any(changes):
                 self._ask("change_counts", queue=queue, **dict(zip(STATES, changes, strict=True)))
         if self.memory_is_void:
             self.ask(self.prepared("bump_generation"))
-        if not self.events:
+        if not self.gathered.events:
             self._ask("keep_instant", at=self.now)
         self._number += 1
         self._ask("leave_mark", writer=self._name, number=self._number, at=self.now)
@@ -225,7 +214,7 @@ class Writer(Asking):
     def _end(self, wrote: bool) -> None:
         """Commit, and wait until all that these verbs have seen and done is on disk."""
         assert self.link is not None
-        disk = self.home.disk
+        disk = self.database.disk
         looked = None if wrote else disk.look(self.link)
         self.ask(self.prepared("commit"))
         try:
@@ -234,12 +223,12 @@ class Writer(Asking):
             if looked is None or not disk.is_safe(looked):
                 since = self.runtime.elapsed_us()
                 disk.secure(self.link)
-                self.home.counted.synced(self.runtime.elapsed_us() - since)
+                self.database.counted.synced(self.runtime.elapsed_us() - since)
         except psycopg.Error as error:
             if not (wrote and is_lost(self.link.connection, error)):
                 raise
             self._drop()
-            if not committed(self.home, self._name, self._number):
+            if not committed(self.database, self._name, self._number):
                 raise LostRace("commit") from error
 
     def _undo(self) -> bool:
@@ -247,7 +236,6 @@ class Writer(Asking):
         connection is lost.
         """
         self._clear()
-        self.after.clear()
         self.memory.clear()
         link = self.link
         if link is None:
@@ -286,7 +274,6 @@ class Writer(Asking):
             link.connection.close()
 
     def _clear(self) -> None:
-        for gathered in (self.counts, self.events, self.ready, self.locked, self.locks, self.seen,
-                         self.writes):  # fmt: skip
-            gathered.clear()
+        for learned in (self.gathered, self.locked, self.locks, self.seen, self.writes):
+            learned.clear()
         self.memory_is_void = self.wrote = False

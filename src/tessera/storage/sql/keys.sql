@@ -8,10 +8,11 @@ select key_id, name, grant_json, created_at, expires_at, revoked_at from keys wh
 -- One key.
 select key_id, name, grant_json, created_at, expires_at, revoked_at from keys where key_id = :key_id;
 
--- name: all_keys
+-- name: keys_page
 -- row: KeyRow
--- Every key, oldest first.
-select key_id, name, grant_json, created_at, expires_at, revoked_at from keys order by created_at, key_id;
+-- A page of the keys, oldest first: their ids sort by when they were made.
+select key_id, name, grant_json, created_at, expires_at, revoked_at from keys
+where key_id > :after order by key_id limit :limit;
 
 -- name: key_standing
 -- row: StandingRow

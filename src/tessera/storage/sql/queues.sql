@@ -15,6 +15,13 @@ select * from queues where queue = :queue;
 -- Every queue's settings.
 select * from queues order by name;
 
+-- name: queues_page
+-- row: QueueRow
+-- A page of the queues of a workspace, or of none where it is empty; null means all. By name.
+select * from queues
+where name > :after and (cast(:workspace_id as text) is null or coalesce(workspace_id, '') = :workspace_id)
+order by name limit :limit;
+
 -- name: next_queue
 -- row: Scalar
 -- The number that a new queue gets.

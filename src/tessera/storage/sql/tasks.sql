@@ -147,13 +147,13 @@ select min(value) as value from (
   select (select due from tasks where queue = :queue and due is not null order by due limit 1)
 ) d;
 
--- name: overdue_queue
+-- name: overdue_queues
 -- row: Scalar
--- A queue in which something has fallen due.
+-- The queues in which something has fallen due.
 select q.queue as value from queues q
 where exists (select 1 from leases h where h.queue = q.queue and h.expires_at <= :now)
    or exists (select 1 from tasks t where t.queue = q.queue and t.due is not null and t.due <= :now)
-order by q.queue limit 1;
+order by q.queue;
 
 -- name: awaiting
 -- row: HeldBack

@@ -4,10 +4,12 @@
 -- One workspace.
 select * from workspaces where workspace_id = :workspace_id;
 
--- name: all_workspaces
+-- name: workspaces_page
 -- row: WorkspaceRow
--- Every workspace, by id.
-select * from workspaces order by workspace_id;
+-- A page of the workspaces, by id; of one alone where it is named, null means all.
+select * from workspaces
+where workspace_id > :after and (cast(:only as text) is null or workspace_id = :only)
+order by workspace_id limit :limit;
 
 -- name: define_workspace
 -- Make a workspace, or give it another name; its secret stays what it was.

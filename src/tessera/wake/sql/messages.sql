@@ -54,16 +54,6 @@ select seq, message_id, client_id, idempotency_key, correlation_id, sender_repo,
   last_failure_reason, created_at, updated_at, acknowledged_at, ack_source, ack_by, ack_note, ack_late
 from messages where state = 'awaiting_ack' and ack_deadline_at <= :now order by ack_deadline_at, seq limit :limit;
 
--- name: open_on
--- row: MessageRow
--- The wakes of an endpoint that an acknowledgement may still come for.
-select seq, message_id, client_id, idempotency_key, correlation_id, sender_repo, target_repo, provenance, metadata,
-  body, endpoint_id, ack_mode, max_attempts, ack_timeout_ms, state, attempt_count, total_attempts, retry_count,
-  next_attempt_at, ack_deadline_at, lease_id, lease_expires_at, deferred_reason, deferred_since,
-  last_failure_reason, created_at, updated_at, acknowledged_at, ack_source, ack_by, ack_note, ack_late
-from messages where endpoint_id = :endpoint_id and state in ('pending', 'awaiting_ack', 'injected')
-order by seq desc limit :limit;
-
 -- name: history_up
 -- row: MessageRow
 -- A page of wakes, oldest first.

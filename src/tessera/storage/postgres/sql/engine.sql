@@ -3,7 +3,7 @@
 -- Who this connection is for the server, and what a store must know of it.
 select pg_backend_pid() || ':' || (extract(epoch from backend_start) * 1000000)::bigint as name,
   current_setting('server_version_num')::bigint as version, current_setting('synchronous_commit') as commits,
-  pg_is_in_recovery()::int::bigint as standby, current_setting('server_encoding') as encoding
+  current_setting('server_encoding') as encoding
 from pg_stat_activity where pid = pg_backend_pid();
 
 -- name: opening

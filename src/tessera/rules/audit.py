@@ -39,7 +39,7 @@ _CLAIMED, _SUBMITTED = EVENT_NUMBER["claimed"], EVENT_NUMBER["submitted"]
 _PARKED, _RESTORED = EVENT_NUMBER["parked"], EVENT_NUMBER["store_restored"]
 
 
-class _Told:
+class _History:
     """What the log has told of one task so far, and what its results add to that."""
 
     __slots__ = ("claims", "good", "may_be", "parks", "results", "submits", "token")
@@ -49,11 +49,11 @@ class _Told:
         self.claims = self.token = self.submits = self.parks = self.results = self.good = 0
 
 
-class Story:
+class Audit:
     """Reads the log line by line, then the results, then the tasks; each gives back what is wrong with it."""
 
     def __init__(self) -> None:
-        self._tasks: dict[int, _Told] = {}
+        self._tasks: dict[int, _History] = {}
         self._seq = 0
         self._at = 0
 
@@ -70,17 +70,17 @@ class Story:
         elif event.task_id is not None and event.serial is None:
             yield thing, f"names task {event.task_id}, which does not exist"
         elif event.serial is not None and event.type in _RULES:
-            yield from self._move(thing, event, self._tasks.setdefault(event.serial, _Told()))
+            yield from self._move(thing, event, self._tasks.setdefault(event.serial, _History()))
 
     def result(self, serial: int, ok: bool) -> None:
         """One stored result."""
-        told = self._tasks.setdefault(serial, _Told())
+        told = self._tasks.setdefault(serial, _History())
         told.results += 1
         told.good += ok
 
     def task(self, task: TaskToCheck) -> Iterator[tuple[str, str]]:
         """One task as it stands, after all lines and results."""
-        told, thing = self._tasks.pop(task.serial, _Told()), f"task {task.task_id}"
+        told, thing = self._tasks.pop(task.serial, _History()), f"task {task.task_id}"
         if not 0 <= task.state < len(STATES):
             yield thing, f"is in a state that does not exist ({task.state})"
             return
@@ -99,7 +99,7 @@ class Story:
             yield thing, f"is {state} and has {told.good} successful results"
 
     @staticmethod
-    def _move(thing: str, event: EventToCheck, told: _Told) -> Iterator[tuple[str, str]]:
+    def _move(thing: str, event: EventToCheck, told: _History) -> Iterator[tuple[str, str]]:
         before, after = _RULES[event.type]
         name = EVENT_TYPES[event.type]
         if not before & told.may_be:

@@ -9,9 +9,9 @@ from typing import Any
 
 from tessera.canonical import json_text
 from tessera.errors import TesseraError
-from tessera.models import Claim, ClaimBatch, Submit, SubmitBatch
+from tessera.models import Claim, Submit, SubmitBatch
 from tessera.rows import QueueRow
-from tessera.rules import grants
+from tessera.rules import alike, grants
 from tessera.rules.grants import Caller
 from tessera.storage.jobs import Job, grouped
 
@@ -19,10 +19,10 @@ Recall = Callable[[str, dict[str, object]], Any]  # what is remembered of a stat
 Read = tuple[str, dict[str, object]]
 
 
-def foreseen(jobs: list[Job], recall: Recall) -> Iterator[Read]:
+def reads_ahead(jobs: list[Job], recall: Recall) -> Iterator[Read]:
     """The reads of some verbs, in any order."""
-    for _, alike in grouped(jobs):
-        callers_and_asks = [job.args for job in alike if len(job.args) == 2]
+    for _, together in grouped(jobs):
+        callers_and_asks = [job.args for job in together if len(job.args) == 2]
         if not callers_and_asks:
             continue
         _, ask = callers_and_asks[0]
@@ -61,21 +61,11 @@ def _claims(asks: Sequence[tuple[Caller, Claim]], recall: Recall) -> Iterator[Re
         kinds, effects = (None if one is None else json_text(one) for one in grants.may_claim(caller, ask))
     except TesseraError:
         return
-    limit = sum(_limit(other) for whose, other in asks if _alike((whose, other), (caller, ask)))
+    looks = alike.looks(caller, ask)
+    limit = sum(alike.limit(other) for whose, other in asks if alike.looks(whose, other) == looks)
     if kinds is None and effects is None:
         yield "next_ready", {"queue": queue.queue, "limit": limit}
         return
     lanes = recall("lanes_matching", {"queue": queue.queue, "kinds": kinds, "effects": effects})
     if lanes is not None:
         yield "next_ready_in_lanes", {"lanes": lanes.value, "limit": limit}
-
-
-def _limit(ask: Claim) -> int:
-    return ask.limit if isinstance(ask, ClaimBatch) else 1
-
-
-def _alike(one: tuple[Caller, Claim], other: tuple[Caller, Claim]) -> bool:
-    (caller, ask), (another, asked) = one, other
-    return (caller.key_id, ask.queue, ask.queues, ask.kinds, ask.effect_classes) == (
-        another.key_id, asked.queue, asked.queues, asked.kinds, asked.effect_classes,
-    )  # fmt: skip

@@ -7,7 +7,6 @@ of SQLite: the first one here is the whole schema as it was when PostgreSQL bega
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +14,11 @@ import psycopg
 
 from tessera.errors import Unavailable
 from tessera.runtime import Runtime
+from tessera.storage import migrate as migrate_files
+from tessera.storage.migrate import Migration
 
-SCHEMA = Path(__file__).parent.parent / "schema_postgres.sql"
-MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
+SCHEMA = migrate_files.SCHEMA.with_name("schema_postgres.sql")
+MIGRATIONS = migrate_files.MIGRATIONS / "postgres"
 ADVISORY_CLASS: Final = 0x54455353  # "TESS": of every advisory lock that a store takes
 MIGRATING: Final = 1  # the lock in that class under which a schema changes
 MOVING: Final = 3  # and the one of whoever moves a store to or from here; 2 is the log's, 4 the topics'
@@ -35,11 +36,8 @@ PLANS: Final[dict[str, str]] = {
 }
 PART: Final = "a store is being moved to this database"
 MOVE_ON: Final = "run `tessera migrate-store` to its end"
-_FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
 _BEGUN_WITH = 4  # the version of the first migration here
 _EARLIER = ("queue", "blobs", "feeds", "parks")  # the versions that it stands for
-
-Migration = tuple[int, str, str]  # version, name, text
 
 
 def migrate(
@@ -63,16 +61,8 @@ def migrate(
 
 
 def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
-    """Every migration as (version, name, text), by version, without gaps."""
-    found = []
-    for path in sorted(folder.glob("*.sql")):
-        named = _FILE.match(path.name)
-        if named is None:
-            raise ValueError(f"{path.name} is not named like a migration: 0005_what_it_adds.sql")
-        found.append((int(named[1]), named[2], path.read_text(encoding="utf-8")))
-    if [version for version, *_ in found] != list(range(_BEGUN_WITH, _BEGUN_WITH + len(found))):
-        raise ValueError(f"migrations are not numbered {_BEGUN_WITH}, {_BEGUN_WITH + 1} and so on")
-    return found
+    """Every migration of a folder, by version, without gaps."""
+    return migrate_files.migrations(folder, _BEGUN_WITH)
 
 
 def version_of(connection: psycopg.Connection[Any]) -> int | None:

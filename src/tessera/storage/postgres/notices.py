@@ -1,15 +1,12 @@
-"""What a commit is told as: here, to whoever waits in this process, and to those who listen elsewhere."""
+"""What a commit is told as, to those who listen in other processes."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from tessera.limits import NEWS_BYTES_MAX
-from tessera.names import ENDING_EVENTS, EVENT_TYPES
+from tessera.names import ENDING_EVENTS
 from tessera.storage.port import News
 
 EVERYTHING = News(foreign=True)  # look anew: something may have changed
@@ -24,17 +21,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     everything: bool = False  # too much to tell
 
 
-def news_of(
-    one: Callable[[str, dict[str, object]], Any], ready: Iterable[int], events: Iterable[tuple[Any, ...]]
-) -> News:
-    """The news of what one transaction has gathered: queues by number, lines of the log as stored."""
-    return News(
-        ready=frozenset(one("queue_numbered", {"queue": queue}).name for queue in ready),
-        events=[(EVENT_TYPES[event[1]], event[3]) for event in events],
-    )
-
-
-def heard_by_others(news: News, node: str) -> str | None:
+def encoded(news: News, node: str) -> str | None:
     """The notification, if there is anything to tell; small enough for PostgreSQL."""
     if not (news.ready or news.events):
         return None
@@ -46,7 +33,7 @@ def heard_by_others(news: News, node: str) -> str | None:
     return text.decode()
 
 
-def heard(text: str, node: str) -> News | None:
+def decoded(text: str, node: str) -> News | None:
     """The news of a notification; None of one's own."""
     try:
         notice = msgspec.json.decode(text, type=Notice)

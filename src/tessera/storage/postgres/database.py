@@ -45,7 +45,7 @@ class Counted:
             self._meter.synced(took_us)
 
 
-class Home:
+class Database:
     """One store, as one process has it open."""
 
     def __init__(self, dsn: Dsn, runtime: Runtime) -> None:
