@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
+
 import tessera
 
 QUEUE = {"lease_seconds": 3_600, "heartbeat_seconds": 600}
+_WAITING = """select from pg_locks join pg_stat_activity using (pid)
+  where not granted and datname = current_database()"""
 
 
 @contextmanager
@@ -18,3 +22,10 @@ def sound(dsn: str) -> Iterator[tessera.Tessera]:
         yield store
         assert store.counts(recount=True).agree
         assert store.verify().ok
+
+
+def until_one_waits(dsn: str) -> None:
+    """Return once somebody waits for a lock in the database."""
+    with psycopg.connect(dsn, autocommit=True) as looking:
+        while looking.execute(_WAITING).fetchone() is None:
+            pass

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from storage.sound import QUEUE
+from storage.sound import QUEUE, until_one_waits
 
 import tessera
 from tessera.models import Claim, Empty, Lease
@@ -26,8 +26,6 @@ from tessera.verbs.claim import claim
 
 HELD = """select from pg_locks l join pg_database d on d.oid = l.database
   where l.locktype = 'advisory' and l.granted and d.datname = current_database()"""
-WAITING = """select from pg_locks join pg_stat_activity using (pid)
-  where not granted and datname = current_database()"""
 LOCK = "select from tasks where task_id = %s for no key update"
 
 
@@ -125,9 +123,7 @@ def test_a_lapse_that_meets_a_submit_out_of_order_is_run_again(dsn: str, world: 
         with psycopg.connect(dsn) as other:
             other.execute(LOCK, (parent,))
             claiming = aside.submit(store.claim, "q", "w")
-            with psycopg.connect(dsn, autocommit=True) as looking:
-                while looking.execute(WAITING).fetchone() is None:
-                    pass
+            until_one_waits(dsn)
             with suppress(psycopg.errors.DeadlockDetected):
                 other.execute(LOCK, (child,))
         lease = claiming.result() or store.claim("q", "w")  # by now nobody holds either

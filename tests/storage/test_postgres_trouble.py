@@ -11,6 +11,7 @@ import pytest
 from chaos.nodes import Node
 from service.running import Reply, Running
 from storage.pooler import Pooler
+from storage.sound import until_one_waits
 
 import tessera
 from tessera.errors import InvalidRequest, TesseraError, Unavailable
@@ -85,7 +86,10 @@ def test_who_gets_no_connection_leaves_the_line(dsn: str, monkeypatch: pytest.Mo
         with ThreadPoolExecutor(8) as threads:
             with psycopg.connect(dsn) as other:
                 other.execute("select pg_advisory_xact_lock(1413829459, 2)")  # nobody appends to the log
-                tasks = [threads.submit(store.enqueue, queue="q", kind="k", brief={}) for _ in range(8)]
+                ask = {"queue": "q", "kind": "k", "brief": {}}
+                tasks = [threads.submit(store.enqueue, **ask)]
+                until_one_waits(dsn)  # with the connection that there is, and with no other task
+                tasks += [threads.submit(store.enqueue, **ask) for _ in range(7)]
                 assert pooler.kept_waiting.wait(10)
                 real_runtime().sleep(1)  # longer than anybody without a connection is patient here
             assert len({task.result() for task in tasks}) == 8
