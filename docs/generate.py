@@ -154,7 +154,7 @@ def _error_table(kinds: Iterable[type[errors.TesseraError]]) -> str:
             f"`{kind.code}`",
             str(kind.status),
             "yes" if kind.definite else "not always" if kind.code == "unavailable" else "no",
-            inspect.getdoc(kind) or "",
+            (inspect.getdoc(kind) or "").partition("\n")[0],
         )
         for kind in kinds
     ]

@@ -1,4 +1,11 @@
-"""Tessera: the coordination layer for swarms of AI agents. See `open`."""
+"""Tessera: the coordination layer for swarms of AI agents.
+
+`open` gives a store, a `Tessera`: one method per verb, whether it is a file, a database or, by its URL, a
+running service (`Client`; on an event loop `AsyncClient`). Answers are structs of `tessera.models`, times
+in them are RFC 3339 in UTC, durations seconds. Every refusal is a `TesseraError` with a `code`. A `Worker`
+claims and lets functions do the work. `restore`, `new_epoch`, `migrate_store` and `doctor` look after a
+store. `tessera.testing` has a store and a clock for tests.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +55,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,6 +8,7 @@ import re
 from tessera.errors import InvalidRequest
 
 DEFAULT_STORE = "tessera.db"
+Where = str | os.PathLike[str]  # a path, or a URL
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}/?$")
 
 
@@ -21,12 +22,16 @@ def is_database(url: str) -> bool:
     return url.startswith(("postgresql://", "postgres://"))
 
 
-def chosen_url(given: str | None) -> str:
-    """The URL given; by default what TESSERA_STORE names, else `./tessera.db`."""
-    return given or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
+def chosen_url(given: Where | None) -> str:
+    """The URL or path given; by default what TESSERA_STORE names, else `./tessera.db`. Refuses with
+    `invalid_request` what is neither.
+    """
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise InvalidRequest(f"a store is named by a path or a URL, not by: {type(given).__name__}")
+    return (given and os.fspath(given)) or os.environ.get("TESSERA_STORE") or DEFAULT_STORE
 
 
-def file_of(url: str | None) -> str:
+def file_of(url: Where | None) -> str:
     """The path of a store on this machine, for what is done to its file. Refuses what is none with
     `invalid_request`.
     """
@@ -38,7 +43,16 @@ def file_of(url: str | None) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path that a URL of a file names. Refuses any other URL with `invalid_request`."""
+    """The file that a URL names, whatever links lead to it and wherever the process goes from here: SQLite
+    keeps its own beside it. Refuses any other URL with `invalid_request`.
+    """
+    path = _named(url)
+    if path == ":memory:" or "\0" in path:
+        raise InvalidRequest("a store is a file on disk: name one (tests: tessera.testing.temporary_store)")
+    return os.path.realpath(path)
+
+
+def _named(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator:
         if _HOST_AND_PORT.match(url) and not os.path.exists(url):

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
-from tessera.addresses import chosen_url, file_of, is_database, is_service, path_of
+from tessera.addresses import Where, chosen_url, file_of, is_database, is_service, path_of
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
@@ -35,7 +35,7 @@ from tessera.surface import SURFACE, caller_for
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits
 
 
-def open(url: str | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
+def open(url: Where | None = None, *, key: str | None = None, runtime: Runtime | None = None) -> Tessera:
     """Open a store: a path, `sqlite:///path`, `postgresql://…`, or the `http://` or `https://` URL of a
     running service; by default what TESSERA_STORE names, else `./tessera.db`.
 
@@ -73,7 +73,7 @@ def serve(
 
 
 def restore(
-    file: str | os.PathLike[str], url: str | None = None, *, force: bool = False, unsound: bool = False,
+    file: str | os.PathLike[str], url: Where | None = None, *, force: bool = False, unsound: bool = False,
     tell: Tell = quietly, runtime: Runtime | None = None,
 ) -> models.Restored:  # fmt: skip
     """Make a store of a backup. The backup's leases end, and every token, event number and result number from
@@ -85,7 +85,7 @@ def restore(
     return upkeep.restore(path, os.fsdecode(file), runtime, force=force, unsound=unsound, tell=tell)
 
 
-def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
+def new_epoch(url: Where | None = None, *, runtime: Runtime | None = None) -> models.Epoch:
     """Begin a new epoch in a store that something else than `restore` has brought back, such as `pg_restore`:
     its leases end, and every token, event number and result number from here on is above all that were handed
     out since. Nobody should work with the store meanwhile; while anybody has a database open, it is refused
@@ -108,7 +108,12 @@ def new_epoch(url: str | None = None, *, runtime: Runtime | None = None) -> mode
 
 
 def migrate_store(
-    source: str, target: str, *, unsound: bool = False, tell: Tell = quietly, runtime: Runtime | None = None
+    source: Where,
+    target: Where,
+    *,
+    unsound: bool = False,
+    tell: Tell = quietly,
+    runtime: Runtime | None = None,
 ) -> models.Moved:
     """Move a whole store from one URL to another, SQLite to PostgreSQL or back: every row, number and receipt
     stays what it was. Nobody may use either of them meanwhile. What was cut off goes on where it stopped when
@@ -121,14 +126,14 @@ def migrate_store(
 
     runtime = runtime or real_runtime()
     with refusals(), ExitStack() as both:
-        comes_from = _source(source, runtime)
+        comes_from = _source(chosen_url(source), runtime)
         both.callback(comes_from.close)
-        goes_to = _target(target, runtime)
+        goes_to = _target(chosen_url(target), runtime)
         both.callback(goes_to.close)
         return transfer.move(comes_from, goes_to, runtime, unsound=unsound, tell=tell)
 
 
-def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
+def doctor(url: Where | None = None, *, runtime: Runtime | None = None) -> models.Diagnosis:
     """What is wrong with a store, in plain words. Changes nothing, and needs no store that opens."""
     if is_database(chosen_url(url)):
         _needs_psycopg()
@@ -138,7 +143,7 @@ def doctor(url: str | None = None, *, runtime: Runtime | None = None) -> models.
     return diagnosis.doctor(file_of(url), runtime or real_runtime())
 
 
-def existing(url: str | None = None) -> None:
+def existing(url: Where | None = None) -> None:
     """Refuse, as `not_found`, a store whose file was never made: what looks a store over makes none. A
     database is there before any store is in it.
     """

@@ -1,8 +1,8 @@
 """Every refusal Tessera can give, one class per code. (Specification §8.)
 
-The docstring is the default detail. `definite` says whether the request certainly changed nothing, so a
-caller knows if trying again is safe. Each door renders these once; nothing in the house recognises an error
-by its text.
+The docstring's first line is the default detail. `definite` says whether the request certainly changed
+nothing, so a caller knows if trying again is safe. Each door renders these once; nothing in the house
+recognises an error by its text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from typing import Any, ClassVar
 
 
 class TesseraError(Exception):
-    """Something unforeseen happened."""
+    """Something unforeseen happened.
+
+    The base of every refusal; the others are classes of their own in `tessera.errors`. `code` names it, such
+    as `not_found`; `detail` says what to do; `definite` is whether the request certainly changed nothing;
+    `status` is its status over HTTP, and `extra` holds what else it tells, such as `current_version`.
+    """
 
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
@@ -19,11 +24,12 @@ class TesseraError(Exception):
     definite: bool = False
 
     def __init__(self, detail: str | None = None, **extra: object) -> None:
-        super().__init__(detail or type(self).__doc__)
+        super().__init__(detail or str(type(self).__doc__).partition("\n")[0])
         self.extra = extra
 
     @property
     def detail(self) -> str:
+        """What was wrong with the request, or with the store, and what to do."""
         return str(self.args[0])
 
     @property

@@ -1,4 +1,4 @@
-"""What the views are made of: a table, a panel, a document as text.
+"""What the views are made of: a table, facts under a title, a document as text.
 
 Everything from a task goes through `visible`: a brief cannot drive somebody's terminal. Colour never says
 what a word does not.
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.constrain import Constrain
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -26,12 +27,11 @@ LONG_TEXT: Final = 60  # characters of a document in a table's cell
 
 
 def write(content: RenderableType) -> None:
-    """Put it on standard output. A panel fits a terminal. A table keeps its natural width, there and in a
-    pipe: an id stays in one piece, to be copied.
+    """Put it on standard output. Facts fit a terminal. A table keeps its natural width, there and in a pipe:
+    an id stays in one piece, to be copied.
     """
     console = Console(highlight=False, emoji=False, markup=False)
-    if not (console.is_terminal and isinstance(content, Panel)):
-        console.width = NATURAL_WIDTH
+    console.width = NATURAL_WIDTH
     put = console.print
     put(content)
 
@@ -49,13 +49,30 @@ def _cell(value: object) -> Text:
     return Text(text, STYLES.get(text, ""), overflow="fold")
 
 
-def panel(title: str, facts: dict[str, str | None], state: str) -> Panel:
-    """Named facts in a frame, those without a value left out."""
-    grid = Table.grid(padding=(0, 2))
-    for name, fact in facts.items():
-        if fact:
-            grid.add_row(Text(name, "bold"), Text(visible(fact), overflow="fold"))
-    return Panel(grid, title=Text(title, STYLES.get(state, "")), title_align="left", expand=False)
+class Facts:
+    """Named facts under a title, those without a value left out: on a terminal in a frame that fits it, in a
+    pipe as lines.
+    """
+
+    def __init__(self, title: str, facts: dict[str, str | None], state: str) -> None:
+        self._title = Text(visible(title), STYLES.get(state, ""))
+        self._facts = {name: visible(fact) for name, fact in facts.items() if fact}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if console.is_terminal:
+            yield Constrain(self._framed(), Console().width)
+            return
+        yield self._title
+        indent = max(map(len, self._facts), default=0) + 2
+        for name, fact in self._facts.items():
+            first, *others = fact.split("\n")
+            yield Text("\n".join([f"{name:{indent}}{first}", *(" " * indent + line for line in others)]))
+
+    def _framed(self) -> Panel:
+        grid = Table.grid(padding=(0, 2))
+        for name, fact in self._facts.items():
+            grid.add_row(Text(name, "bold"), Text(fact, overflow="fold"))
+        return Panel(grid, title=self._title, title_align="left", expand=False)
 
 
 def pretty(document: Any) -> str:

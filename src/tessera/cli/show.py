@@ -142,7 +142,7 @@ def _task(answer: models.TaskView) -> RenderableType:
         "brief": layout.pretty(answer.brief),
         "next": "\n".join(_next_steps(answer)),
     }
-    return layout.panel(f"{answer.task_id}: {answer.state}", facts, answer.state)
+    return layout.Facts(f"{answer.task_id}: {answer.state}", facts, answer.state)
 
 
 def _why(task: models.TaskView) -> dict[str, str | None]:
@@ -196,7 +196,7 @@ def _lease(answer: models.Lease) -> RenderableType:
         "next": f"tessera heartbeat {handle}\ntessera submit {handle} OUTPUT\n"
         f"tessera submit {handle} --failed --error TEXT",
     }
-    return layout.panel(f"{answer.task_id}: leased", facts, "leased")
+    return layout.Facts(f"{answer.task_id}: leased", facts, "leased")
 
 
 @view.register
@@ -215,7 +215,7 @@ def _receipt(answer: models.Receipt) -> RenderableType:
         "replayed": "yes: this is the first receipt, nothing was stored" if answer.replayed else None,
         "sha256": answer.sha256,
     }
-    return layout.panel(f"Receipt for {answer.task_id}", facts, answer.state)
+    return layout.Facts(f"Receipt for {answer.task_id}", facts, answer.state)
 
 
 @view.register

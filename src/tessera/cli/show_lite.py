@@ -62,7 +62,7 @@ def claimed(answer: models.Claimed) -> RenderableType:
         "proof": f"{answer.proof.status}: {_place(answer.proof)}, {answer.proof.running_hash}",
         "next": f"tessera submit {answer.task_id} {answer.fencing_token} OUTPUT --idempotency-key KEY",
     }
-    return layout.panel(f"{answer.task_id}: claimed", facts, "leased")
+    return layout.Facts(f"{answer.task_id}: claimed", facts, "leased")
 
 
 def no_tasks(answer: models.NoTasks) -> RenderableType:

@@ -29,7 +29,7 @@ def noun(answer: models.Noun) -> RenderableType:
         "written": layout.moment(answer.created_at),
     }
     rows = ((one.version, f"{one.size:,}", layout.moment(one.created_at)) for one in answer.versions)
-    return Group(layout.panel(answer.ref, facts, ""), layout.table("version, bytes, written", rows, none=""))
+    return Group(layout.Facts(answer.ref, facts, ""), layout.table("version, bytes, written", rows, none=""))
 
 
 def text(answer: models.NounText) -> RenderableType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Unpack
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
@@ -12,6 +12,7 @@ from tessera import limits, models
 from tessera.canonical import strict_json
 from tessera.errors import InvalidRequest, TesseraError, from_problem
 from tessera.library.blobs import _joined, _range
+from tessera.library.fields import GrantFields, KeyFields, LiteTaskFields, QueueSettings, TaskFields
 from tessera.library.lite import _given
 from tessera.library.recall import _halves
 from tessera.library.store import _listed, _one_or_more
@@ -23,8 +24,12 @@ class AsyncVerbs:
 
     _door: Any
 
-    async def define_queue(self, name: str, **settings: Any) -> models.QueueConfig:
-        """Make a queue, or change the settings that are given. (Specification §4.)"""
+    async def define_queue(self, name: str, **settings: Unpack[QueueSettings]) -> models.QueueConfig:
+        """Make a queue, or change the settings that are given; the others keep their values, or get their
+        defaults: `heartbeat_seconds` 60 (1 to 600), `miss_limit` 3 heartbeats (1 to 10), `lease_seconds` 600
+        (1 to 3,600), `max_attempts` 3 (1 to 20), `backoff_base_seconds` 30 and `backoff_cap_seconds` 900 (0
+        to 30 days), `weight` 1, `paused` False. (Specification §4.)
+        """
         return await self._call("define_queue", name=name, **settings)
 
     async def pause_queue(self, name: str) -> models.QueueConfig:
@@ -43,8 +48,13 @@ class AsyncVerbs:
         """A page of them, at most 1,000; pass its `next` as `after` for the page that follows."""
         return await self._call("queues", limit=limit, after=after)
 
-    async def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task (the fields of a `TaskSpec`) on a queue; its id. One that is there changes nothing."""
+    async def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Unpack[TaskFields]) -> str:
+        """Put a task on a queue; its id. Needs `queue`, `kind` and `brief` (a dict of up to 1 MiB as JSON);
+        takes `effect_class` ("read"), `priority` (0, from -1,000 to 1,000; high goes first), `task_id` (one
+        that the queue has changes nothing), `depends_on` (ids), `delay_seconds` (0 to 30 days) and
+        `traceparent`; `spec` is the same as a dict. Refuses a queue or dependency that does not exist with
+        `not_found`. (Specification §5.2.)
+        """
         return (await self._call("enqueue", **{**(spec or {}), **fields})).task_id
 
     async def enqueue_batch(self, tasks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -166,7 +176,9 @@ class AsyncVerbs:
         )
 
     async def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
-        """Keep a lease alive, never past its hard deadline."""
+        """Keep a lease alive, never past its hard deadline. One that has lapsed, or another token than the
+        latest, is `stale_lease`: stop the work, it is no longer yours.
+        """
         return await self._call("heartbeat", task_id=task_id, fencing_token=fencing_token)
 
     async def submit(
@@ -178,7 +190,10 @@ class AsyncVerbs:
         ok: bool = True,
         error: str | None = None,
     ) -> models.Receipt:
-        """Hand in what came of a lease. The same key again returns the first receipt and stores nothing."""
+        """Hand in what came of a lease: `output` is any JSON of up to 1 MiB; with `ok` False the task is
+        tried again, or dead after too many failures, and `error` says why. The same key again returns the
+        first receipt and stores nothing. A lease that has ended is `stale_lease`. (Specification §5.4.)
+        """
         return await self._call(
             "submit",
             task_id=task_id,
@@ -284,11 +299,15 @@ class AsyncVerbs:
             whole += getattr(page, verb)
         return whole
 
-    async def issue_key(self, **body: Any) -> models.IssuedKey:
-        """Make a key. The answer is the only place that ever shows its secret."""
+    async def issue_key(self, **body: Unpack[KeyFields]) -> models.IssuedKey:
+        """Make a key. The answer is the only place that ever shows its secret. `name` is a label; left out,
+        `queues` and `kinds` are all (`*`), `effect_classes` is `["read"]`, `scopes` (`admin`, `store`,
+        `agent:runtime`) none, `days` 14, which is the most. `public` needs `approval`, else it is
+        `scope_denied`.
+        """
         return await self._call("issue_key", **body)
 
-    async def issue_approval(self, **grant: Any) -> models.Approval:
+    async def issue_approval(self, **grant: Unpack[GrantFields]) -> models.Approval:
         """The owner's single-use word that one key of this grant may be `public`. Good for an hour."""
         return await self._call("issue_approval", **grant)
 
@@ -525,8 +544,13 @@ class AsyncVerbs:
             **_given(role_ids=role_ids, capabilities=capabilities, active=active),
         )
 
-    async def define_lite_task(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task (the fields of a `LiteTaskSpec`) on a workspace's queue; its id."""
+    async def define_lite_task(
+        self, spec: Mapping[str, Any] | None = None, /, **fields: Unpack[LiteTaskFields]
+    ) -> str:
+        """Put a task on a workspace's queue; its id. Needs `workspace_id`, `queue_id`, `title`, `brief` (a
+        text) and `required_role_id`; takes `input` (any JSON), `required_capabilities`, `priority`, `task_id`
+        and `depends_on`; `spec` is the same as a dict.
+        """
         return (await self._call("define_lite_task", **{**(spec or {}), **fields})).task_id
 
     async def claim_next(

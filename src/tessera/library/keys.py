@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from tessera import models
+from tessera.library.fields import GrantFields, KeyFields
 
 
 class KeyVerbs:
@@ -16,11 +17,15 @@ class KeyVerbs:
 
     # Keys
 
-    def issue_key(self, **body: Any) -> models.IssuedKey:
-        """Make a key. The answer is the only place that ever shows its secret."""
+    def issue_key(self, **body: Unpack[KeyFields]) -> models.IssuedKey:
+        """Make a key. The answer is the only place that ever shows its secret. `name` is a label; left out,
+        `queues` and `kinds` are all (`*`), `effect_classes` is `["read"]`, `scopes` (`admin`, `store`,
+        `agent:runtime`) none, `days` 14, which is the most. `public` needs `approval`, else it is
+        `scope_denied`.
+        """
         return self._call("issue_key", **body)
 
-    def issue_approval(self, **grant: Any) -> models.Approval:
+    def issue_approval(self, **grant: Unpack[GrantFields]) -> models.Approval:
         """The owner's single-use word that one key of this grant may be `public`. Good for an hour."""
         return self._call("issue_approval", **grant)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import UNSET, UnsetType
 
 from tessera import models
+from tessera.library.fields import LiteTaskFields
 
 
 class LiteVerbs:
@@ -49,8 +50,13 @@ class LiteVerbs:
             **_given(role_ids=role_ids, capabilities=capabilities, active=active),
         )  # fmt: skip
 
-    def define_lite_task(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task (the fields of a `LiteTaskSpec`) on a workspace's queue; its id."""
+    def define_lite_task(
+        self, spec: Mapping[str, Any] | None = None, /, **fields: Unpack[LiteTaskFields]
+    ) -> str:
+        """Put a task on a workspace's queue; its id. Needs `workspace_id`, `queue_id`, `title`, `brief` (a
+        text) and `required_role_id`; takes `input` (any JSON), `required_capabilities`, `priority`, `task_id`
+        and `depends_on`; `spec` is the same as a dict.
+        """
         return self._call("define_lite_task", **{**(spec or {}), **fields}).task_id
 
     def claim_next(

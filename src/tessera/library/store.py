@@ -8,7 +8,7 @@ values. Every refusal is a `TesseraError` with a `code`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NoReturn, Protocol, Unpack
 
 from msgspec.structs import asdict
 
@@ -16,6 +16,7 @@ from tessera import limits, models
 from tessera.canonical import strict_json
 from tessera.errors import TesseraError, from_problem
 from tessera.library.blobs import BlobVerbs
+from tessera.library.fields import QueueSettings, TaskFields
 from tessera.library.keys import KeyVerbs
 from tessera.library.lite import LiteVerbs
 from tessera.library.recall import RecallVerbs
@@ -58,6 +59,10 @@ class Tessera(KeyVerbs, RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVe
         """Let go of the store; nothing that was answered is lost."""
         self._door.close()
 
+    def __reduce__(self) -> NoReturn:
+        """An open store belongs to its process."""
+        raise TypeError("an open store is neither copied nor pickled: open it again where it is needed")
+
     def __enter__(self) -> Tessera:
         return self
 
@@ -66,8 +71,12 @@ class Tessera(KeyVerbs, RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVe
 
     # Queues
 
-    def define_queue(self, name: str, **settings: Any) -> models.QueueConfig:
-        """Make a queue, or change the settings that are given. (Specification §4.)"""
+    def define_queue(self, name: str, **settings: Unpack[QueueSettings]) -> models.QueueConfig:
+        """Make a queue, or change the settings that are given; the others keep their values, or get their
+        defaults: `heartbeat_seconds` 60 (1 to 600), `miss_limit` 3 heartbeats (1 to 10), `lease_seconds` 600
+        (1 to 3,600), `max_attempts` 3 (1 to 20), `backoff_base_seconds` 30 and `backoff_cap_seconds` 900 (0
+        to 30 days), `weight` 1, `paused` False. (Specification §4.)
+        """
         return self._call("define_queue", name=name, **settings)
 
     def pause_queue(self, name: str) -> models.QueueConfig:
@@ -88,8 +97,13 @@ class Tessera(KeyVerbs, RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVe
 
     # Tasks
 
-    def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
-        """Put a task (the fields of a `TaskSpec`) on a queue; its id. One that is there changes nothing."""
+    def enqueue(self, spec: Mapping[str, Any] | None = None, /, **fields: Unpack[TaskFields]) -> str:
+        """Put a task on a queue; its id. Needs `queue`, `kind` and `brief` (a dict of up to 1 MiB as JSON);
+        takes `effect_class` ("read"), `priority` (0, from -1,000 to 1,000; high goes first), `task_id` (one
+        that the queue has changes nothing), `depends_on` (ids), `delay_seconds` (0 to 30 days) and
+        `traceparent`; `spec` is the same as a dict. Refuses a queue or dependency that does not exist with
+        `not_found`. (Specification §5.2.)
+        """
         return self._call("enqueue", **{**(spec or {}), **fields}).task_id
 
     def enqueue_batch(self, tasks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -171,14 +185,19 @@ class Tessera(KeyVerbs, RecordVerbs, BlobVerbs, LiteVerbs, RecallVerbs, UpkeepVe
         )  # fmt: skip
 
     def heartbeat(self, task_id: str, fencing_token: int) -> models.Lease:
-        """Keep a lease alive, never past its hard deadline."""
+        """Keep a lease alive, never past its hard deadline. One that has lapsed, or another token than the
+        latest, is `stale_lease`: stop the work, it is no longer yours.
+        """
         return self._call("heartbeat", task_id=task_id, fencing_token=fencing_token)
 
     def submit(
         self, task_id: str, fencing_token: int, output: Any, idempotency_key: str, ok: bool = True,
         error: str | None = None,
     ) -> models.Receipt:  # fmt: skip
-        """Hand in what came of a lease. The same key again returns the first receipt and stores nothing."""
+        """Hand in what came of a lease: `output` is any JSON of up to 1 MiB; with `ok` False the task is
+        tried again, or dead after too many failures, and `error` says why. The same key again returns the
+        first receipt and stores nothing. A lease that has ended is `stale_lease`. (Specification §5.4.)
+        """
         return self._call(
             "submit", task_id=task_id, fencing_token=fencing_token, output=output,
             idempotency_key=idempotency_key, ok=ok, error=error,

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
+from tessera.addresses import Where
 from tessera.app import open as open_store
 from tessera.errors import TesseraError
 from tessera.library import Tessera
@@ -36,7 +37,7 @@ class Worker:
     """
 
     def __init__(
-        self, queues: str | Iterable[str], store: Tessera | str | None = None, *, name: str | None = None,
+        self, queues: str | Iterable[str], store: Tessera | Where | None = None, *, name: str | None = None,
         parallel: int = 1, effect_classes: Iterable[str] | None = None, wait_seconds: float = 20,
         poll_seconds: float = 1, grace_seconds: float = 5, listener: Listener | None = None,
         key: str | None = None, runtime: Runtime | None = None,

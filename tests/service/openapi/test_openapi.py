@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 from service.running import Reply, Running, serving
-from service.test_surface import ROWS, Stage, ask
+from service.stage import ROWS, Stage, ask
 from verbs.refusals import EVERY_VERB, REFUSALS
 
 import tessera.service
