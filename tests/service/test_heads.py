@@ -50,9 +50,9 @@ def last_on(bare: socket.socket) -> Reply:
 @pytest.mark.parametrize("name", NONE)
 def test_what_is_no_request_is_answered_like_any_other(service: Running, name: str) -> None:
     """It is 400, a problem document that repeats nothing of it, with an id that is in the log, and the end of
-    its connection; in one piece, and in as many as it has bytes.
+    its connection; in one piece, and in as many as it has bytes, unless its head alone is refused already.
     """
-    for size in (len(NONE[name]), 1):
+    for size in (len(NONE[name]),) if NONE[name].startswith(CHUNKED) else (len(NONE[name]), 1):
         with service.raw() as bare:
             bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for start in range(0, len(NONE[name]), size):
@@ -179,7 +179,7 @@ def test_a_target_may_be_a_whole_url(service: Running, target: str) -> None:
         assert reply_on(bare).status == 200
     for bare_url in ("http://h", "http://h?x=1"):
         with service.raw(f"GET {bare_url} HTTP/1.1\r\nhost: h\r\n\r\n".encode()) as bare:
-            assert reply_on(bare).code == "not_found"
+            assert reply_on(bare).status == service.get("/").status
 
 
 def test_an_offer_to_speak_otherwise_is_passed_over(service: Running) -> None:
