@@ -43,7 +43,16 @@ def file_of(url: Where | None) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path that a URL of a file names. Refuses any other URL with `invalid_request`."""
+    """The file that a URL names, whatever links lead to it and wherever the process goes from here: SQLite
+    keeps its own beside it. Refuses any other URL with `invalid_request`.
+    """
+    path = _named(url)
+    if path == ":memory:" or "\0" in path:
+        raise InvalidRequest("a store is a file on disk: name one (tests: tessera.testing.temporary_store)")
+    return os.path.realpath(path)
+
+
+def _named(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator:
         if _HOST_AND_PORT.match(url) and not os.path.exists(url):

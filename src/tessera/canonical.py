@@ -30,11 +30,20 @@ _ENDLESS = "NaN and infinities are no JSON numbers"
 _LONE = "a lone surrogate is no Unicode text"
 _DEEP = f"nested too deeply: more than {LEVELS_MAX} levels"
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
+_PATH_BYTES_MAX: Final = 128 << 10  # of a document whose fault is looked for: in a longer one that takes long
+
+
+def _refuse(value: object) -> object:
+    """Stop the encoder at what has no text."""
+    raise TypeError(value.reason if isinstance(value, _Unwritable) else f"JSON has no {type(value).__name__}")
+
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=_refuse).encode
 _encode_as_ordered = msgspec.json.Encoder().encode
 _decode_as_python = msgspec.json.Decoder().decode
 _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
+_KEPT = b',:[]{}"'  # in a string or around it they stay in the text, but where a name is given twice
 _DIGITS_AS_ZERO = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _SIXTEEN_DIGITS = b"0" * 16
 _UNPRINTABLE = 10**4300  # Python refuses to print more digits
@@ -59,18 +68,21 @@ def canonical(raw: Raw | bytes, where: str, bytes_max: int) -> str:
     lone surrogates, more than `LEVELS_MAX` levels, and more than `bytes_max` bytes of canonical text.
     """
     document = bytes(raw)
+    too_long = f"{where}: more than {bytes_max} bytes of canonical JSON"
+    if len(document) > bytes_max and len(document) - len(document.translate(None, _KEPT)) > bytes_max:
+        raise InvalidRequest(too_long)  # before millions of values are made of it
     try:
         value = _decode(document)
         text = _encode(value)
     except (msgspec.MsgspecError, TypeError, RecursionError) as error:
-        raise _refusal(document, where, _DEEP if isinstance(error, RecursionError) else str(error)) from error
+        raise _refusal(document, where, _reason(error)) from error
+    if len(text) > bytes_max:
+        raise InvalidRequest(too_long)
     if _may_be_long_or_deep(document):
         _refuse_long_and_deep(value, document, where)
     if not text.isascii() and _orders_may_differ(text):
         _sort_by_utf16(value)
         text = _encode_as_ordered(value)
-    if len(text) > bytes_max:
-        raise InvalidRequest(f"{where}: more than {bytes_max} bytes of canonical JSON")
     return text.decode()
 
 
@@ -183,12 +195,21 @@ def _refuse_long_and_deep(value: object, document: bytes, where: str) -> None:
     raise InvalidRequest(f"{where}: {_DEEP}")
 
 
+def _reason(error: Exception) -> str:
+    """What an error of the parser or the printer says, in our words where it has none for people."""
+    if isinstance(error, RecursionError):
+        return _DEEP
+    return _LONG if "Integer value out of range" in str(error) else str(error)
+
+
 def _refusal(document: bytes, where: str, reason: str) -> InvalidRequest:
     """The refusal of a document, naming the path of its first fault where one can be found: the standard
     library's parser is lenient where msgspec's is not. Otherwise it gives `reason`.
     """
     if document.startswith(codecs.BOM_UTF8):
         return _at(where, ("starts with a byte order mark", []))
+    if len(document) > _PATH_BYTES_MAX:
+        return _at(where, (reason, []))
     try:
         tree = json.loads(
             document.decode("utf-8", "surrogatepass"),

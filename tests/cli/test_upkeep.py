@@ -86,7 +86,7 @@ def test_backup_and_restore(cli, url, store, enqueue, tmp_path) -> None:
     assert "bytes, verified, up to event 3 of" in cli("backup", file).stdout
     shown = cli("restore", file, "--store", place).stdout
 
-    assert "1 leases ended" in shown
+    assert "Leases ended: 1." in shown
     assert "tokens handed out before are refused" in shown
     assert "tessera keys list" in shown
     with tessera.open(place) as restored:

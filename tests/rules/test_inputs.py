@@ -67,10 +67,22 @@ BAD: list[Any] = [
 @pytest.mark.parametrize("schema", BAD, ids=ascii)
 def test_what_is_no_schema(schema: Any) -> None:
     """What breaks the standard, asks for backtracking or cannot be compiled is refused in plain words."""
-    with pytest.raises(InvalidRequest, match=r"^input_schema: ") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^input_schema(\.[^ ]+|): ") as refusal:
         refuse_bad_schema(text_of(schema))
     assert len(refusal.value.detail) <= 300
     assert "\n" not in refusal.value.detail
+
+
+def test_what_is_wrong_with_a_schema_is_told_where_it_stands() -> None:
+    """A fault far inside a schema is named by its path, in words that say what would do."""
+    for wrong, why in (
+        ({"type": "text"}, "type: not a type of JSON Schema: string, number"),
+        ({"pattern": "(?=a)b"}, "pattern: not a pattern, or one that looks around"),
+        ({"minimum": "1"}, "minimum: the value is not of type"),
+    ):
+        refusal = refusal_of(refuse_bad_schema, text_of({"properties": {"n": wrong}}))
+        assert refusal is not None
+        assert refusal.startswith(f"input_schema.properties.n.{why}")
 
 
 REFERENCES = [
@@ -109,7 +121,7 @@ def test_deep_schemas(keyword: str, listed: bool, levels: int) -> None:
     """A schema of any depth is taken or refused, never an unforeseen error."""
     refusal = refusal_of(refuse_bad_schema, text_of(nested(levels, keyword, listed=listed)))
     assert refusal is None or levels > 100
-    assert refusal is None or refusal.startswith("input_schema: ")
+    assert refusal is None or refusal.startswith("input_schema")
 
 
 @pytest.mark.parametrize(

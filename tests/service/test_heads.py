@@ -253,7 +253,7 @@ def test_who_reads_no_answers_is_given_no_more(service: Running) -> None:
 
 def test_who_hangs_up_is_missed_also_behind_another_request(service: Running) -> None:
     """A follower of the log, or a claim that waits, behind which another request came, ends with its
-    connection.
+    connection, or when the client closes its own side of it.
     """
     service.queue("left")
     key = f"authorization: Bearer {service.admin}\r\n".encode()
@@ -265,10 +265,13 @@ def test_who_hangs_up_is_missed_also_behind_another_request(service: Running) ->
         body,
     )
     for asked, figure in ((follow, "tessera_streams"), (claim, "tessera_waiting")):
-        bare = service.raw(asked + GET)
-        _until(service, figure, 1)
-        bare.close()
-        _until(service, figure, 0)
+        for leave in (socket.socket.close, lambda bare: bare.shutdown(socket.SHUT_WR)):
+            with service.raw(asked + GET) as bare:
+                _until(service, figure, 1)
+                leave(bare)
+                _until(service, figure, 0)
+    task = service.enqueue("left")
+    assert service.claim("left").json["task_id"] == task
 
 
 def _until(service: Running, figure: str, number: int) -> None:

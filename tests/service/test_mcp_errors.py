@@ -176,6 +176,11 @@ def test_bodies_are_what_they_should_be(service: Running) -> None:
         for body in (b"", b"{", b'{"a": NaN}', b"[]", b"[{}]", b"{}", ANSWER)
     ]  # fmt: skip
     assert codes == [-32700, -32700, -32700, -32600, -32600, -32600, -32600]
+    deep = b'{"params": {"a": %s%s}}' % (b"[" * 9_000, b"]" * 9_000)
+    lone = "a lone surrogate is no Unicode text (byte 7)"
+    for body, why in ((rb'{"a": "\ud800"}', lone), (deep, "the body is nested too deeply")):
+        error = service.post("/mcp", body, headers=said).json["error"]
+        assert (error["code"], error["message"]) == (-32700, why)
     noted = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     reply = service.post("/mcp", noted, headers=said)
     assert (reply.status, reply.body) == (202, b"")

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 from lite.workshop import furnish
 from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
-from service.running import Running, serving
+from service.running import Running, reply_on, serving
 
 import tessera
 from tessera import testing
@@ -89,6 +90,9 @@ def test_a_port_of_this_machine_needs_no_key(tmp_path: Path) -> None:
         assert httpx.get(url.replace("/metrics", "/v1/queues")).status_code == 404
         assert httpx.get(url, headers={"host": "rebound.example"}).status_code == 404
         assert httpx.post(url).status_code == 405
+        with socket.create_connection((url.split("/")[2].partition(":")[0], httpx.URL(url).port)) as bare:
+            bare.sendall(b"nothing\r\n\r\n")
+            assert reply_on(bare).code == "invalid_request"
         assert service.stop(signal.SIGTERM) == 0
 
 

@@ -16,7 +16,7 @@ TEMPLATES = {route.template: route for route in Routes(SURFACE.values())}
 
 def test_nothing_is_there(service: Running) -> None:
     """An unknown path is `not_found`, with or without a key."""
-    for path in ("/", "/v1", "/v1/tasks/", "/v1/nothing", "/v1/tasks/a/b/c", "/V1/tasks"):
+    for path in ("/nothing", "/v1", "/v1/tasks/", "/v1/nothing", "/v1/tasks/a/b/c", "/V1/tasks"):
         assert service.get(path).code == "not_found"
         assert service.get(path, key=None).status == 404
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import msgspec
 import pytest
 from service.running import Running
-from service.stage import ASKS, ROWS, Stage, ask, place
+from service.stage import ASKS, ROWS, Stage, ask
 
 WITHOUT_KEY = {"health"}
 ADMIN = {name for name, row in ROWS.items() if row.needs == "admin"}
@@ -111,18 +109,3 @@ def test_the_table_is_all_there_is(service: Running) -> None:
     for name in set(ROWS) - set(ASKS):
         required = [one for one in msgspec.structs.fields(ROWS[name].ask) if one.required]
         assert required == [], name
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, row in ROWS.items() if row.reads and "after" in row.ask.__struct_fields__]
-)
-def test_an_empty_after_is_the_start(service: Running, name: str) -> None:
-    """Every list begins at its start when `after` is empty, as when it is left out."""
-    row = ROWS[name]
-    path, fields = place(Stage(service), row)
-    flag = {} if row.flag is None else {row.flag: "true"}
-    whole, again = (
-        service.get(f"{path}?{urlencode({**fields, **flag, **start})}") for start in ({}, {"after": ""})
-    )
-    assert (whole.status, again.status) == (200, 200)
-    assert again.json == whole.json

@@ -22,9 +22,9 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-def test_a_full_disk_is_told(tmp_path: Path, world: World) -> None:
-    """When the file can grow no more a verb answers `unavailable`, leaves nothing by half, and the store goes
-    on once there is room.
+def test_a_full_disk_is_told(tmp_path: Path, world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """When the file can grow no more a verb answers `unavailable`, leaves nothing by half and one line in the
+    process's log, and the store goes on once there is room.
     """
     with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
         store.define_queue("q")
@@ -35,6 +35,8 @@ def test_a_full_disk_is_told(tmp_path: Path, world: World) -> None:
             store.enqueue(queue="q", kind="k", brief={"x": "y" * 100_000})
         assert store.counts(recount=True).agree
         assert store.counts().queues["q"].ready == 0
+        assert [len(record.getMessage().splitlines()) for record in caplog.records] == [1]
+        assert caplog.records[0].exc_info is None
         connection.execute("pragma max_page_count = 1000000")
         store.enqueue(queue="q", kind="k", brief={"x": "y" * 100_000})
 

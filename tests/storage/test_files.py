@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -112,6 +113,24 @@ def test_a_newer_store_is_refused(tmp_path: Path, world: World) -> None:
     assert Path(path).read_bytes() == before
 
 
+def test_a_store_upgraded_under_a_process_says_so(tmp_path: Path) -> None:
+    """When a newer version has brought a store up that this one has open, and its rows have grown, verbs and
+    looks that meet them are refused in words, and change nothing.
+    """
+    path = str(tmp_path / "s.db")
+    with tessera.open(path) as store:
+        store.define_queue("q")
+        task_id = store.enqueue(queue="q", kind="k", brief={})
+        with closing(apsw.Connection(path)) as newer:
+            newer.execute("alter table tasks add column more integer not null default 0")
+            newer.execute("insert into migrations select max(version) + 1, 'more', 1 from migrations")
+        for call in (lambda: store.claim("q", "w"), lambda: store.task(task_id), store.tasks):
+            with pytest.raises(Unavailable, match="a newer Tessera has upgraded the store") as refusal:
+                call()
+            assert refusal.value.definite
+        assert store.counts(recount=True).queues["q"].ready == 1
+
+
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
     """Another program's database, a file that is no database, and a folder are each refused in words."""
     foreign = tmp_path / "foreign.db"
@@ -135,6 +154,40 @@ def test_unknown_urls_are_refused(tmp_path: Path) -> None:
     tessera.open(f"sqlite:///{tmp_path}/s.db").close()
 
     assert (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize("path", [":memory:", "sqlite:///:memory:", "a\0b"])
+def test_what_is_no_file_is_refused(path: str) -> None:
+    """A store that no file could hold is refused, rather than kept in memory or made under a strange name."""
+    with pytest.raises(tessera.TesseraError, match="a store is a file on disk") as refusal:
+        tessera.open(path)
+    assert refusal.value.code == "invalid_request"
+
+
+def test_a_link_to_a_store(tmp_path: Path) -> None:
+    """A link is the store it leads to, for whoever opens it and whoever copies it, while both are in use."""
+    (tmp_path / "disk").mkdir()
+    link, file = tmp_path / "link.db", tmp_path / "disk" / "s.db"
+    link.symlink_to(file)
+    with tessera.open(str(link)) as ours, tessera.open(str(file)) as theirs:
+        ours.define_queue("q")
+        theirs.enqueue(queue="q", kind="k", brief={})
+        assert ours.counts(recount=True).queues["q"].ready == 1
+        ours.backup(str(tmp_path / "copy.db"))
+    tessera.restore(str(link), str(tmp_path / "copy.db"), force=True)
+    with tessera.open(str(file)) as store:
+        assert store.counts().queues["q"].ready == 1
+    assert link.is_symlink()
+
+
+def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store opened by a relative path is the same one after its process has gone to another folder."""
+    monkeypatch.chdir(tmp_path)
+    with tessera.open("s.db") as store:
+        monkeypatch.chdir("/")
+        store.define_queue("q")
+        assert "q" in store.counts().queues
+        store.backup(str(tmp_path / "copy.db"))
 
 
 def test_what_another_process_writes_is_seen(tmp_path: Path, world: World) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -118,13 +120,35 @@ async def main():
     print("answered")
 asyncio.run(main())
 """
-    import subprocess
-    import sys
-
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stdout) == (wal.SYNC_FAILED, "")
     assert "could not be synced" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "how"), [("", "replace(path + '-wal', file)"), ("-wal", "unlink(file)"), ("-shm", "unlink(file)")]
+)
+def test_a_store_that_is_taken_away_ends_the_process(tmp_path: Path, end: str, how: str) -> None:
+    """A service whose file is removed or replaced under it, or what is beside that, ends: nobody would find
+    what it stores.
+    """
+    code = f"""
+import asyncio, os
+from tessera.storage.loop import LoopEngine
+from tessera.runtime import real_runtime
+async def main():
+    path = {str(tmp_path / "s.db")!r}
+    engine = LoopEngine(path, real_runtime(), asyncio.get_running_loop())
+    file = path + {end!r}
+    os.{how}
+    await asyncio.sleep(20)
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == wal.SYNC_FAILED
+    assert "was removed or replaced" in ended.stderr
 
 
 def broken(tx: Any, runtime: Any) -> None:

@@ -12,6 +12,7 @@ import apsw
 import psycopg
 import pytest
 
+import tessera
 from tessera.errors import Unavailable
 from tessera.storage import migrate as sqlite
 from tessera.storage.postgres import migrate as schema
@@ -121,6 +122,24 @@ def test_a_newer_store_is_refused(dsn: str) -> None:
 
         with pytest.raises(Unavailable, match="newer Tessera"):
             schema.migrate(connection, World().runtime())
+
+
+def test_a_store_upgraded_under_a_node_says_so(dsn: str) -> None:
+    """When a newer version has brought a store up that this node has open, and its rows have grown, verbs and
+    looks that meet them are refused in words, whether they had asked before or not, and change nothing.
+    """
+    with tessera.open(dsn) as store:
+        store.define_queue("q")
+        task_id = store.enqueue(queue="q", kind="k", brief={})
+        store.task(task_id)
+        with psycopg.connect(dsn, autocommit=True) as newer:
+            newer.execute("alter table tasks add column more bigint not null default 0")
+            newer.execute("insert into migrations select max(version) + 1, 'more', 1 from migrations")
+        for call in (lambda: store.task(task_id), lambda: store.claim("q", "w"), store.tasks):
+            with pytest.raises(Unavailable, match="a newer Tessera has upgraded the store") as refusal:
+                call()
+            assert refusal.value.definite
+        assert store.counts(recount=True).queues["q"].ready == 1
 
 
 def test_another_programs_database_is_refused(dsn: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
 from chaos.nodes import Node
+from psycopg.conninfo import conninfo_to_dict
 from service.running import Reply, Running
 from storage.pooler import Pooler
 from storage.sound import until_one_waits
@@ -137,6 +139,26 @@ def test_an_outage_is_told_to_clients_without_its_place(
     assert back.status == 200
     assert ended == 0
     assert (runtime.elapsed_us() - since) / SECOND_US < PATIENCE_SECONDS_MAX
+
+
+def test_a_role_without_rights_is_told(dsn: str) -> None:
+    """Whoever opens a store as a role that may not read it is refused in words, as by any other verb."""
+    tessera.open(dsn).close()
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        role = f"{owner.info.dbname}_guest"
+        owner.execute(f"create role {role} login".encode())
+        try:
+            with pytest.raises(Unavailable, match="it must own the store's tables") as refusal:
+                tessera.open(as_user(dsn, role))
+            assert refusal.value.definite
+        finally:
+            owner.execute(f"drop role {role}".encode())
+
+
+def as_user(dsn: str, user: str) -> str:
+    """The same database as somebody else."""
+    given = conninfo_to_dict(dsn) | {"user": user}
+    return "postgresql://?" + urlencode({name: str(value) for name, value in given.items()})
 
 
 def asked(node: Node, key: str, path: str, body: Any = None) -> Reply:

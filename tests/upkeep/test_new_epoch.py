@@ -78,7 +78,7 @@ def test_the_command(here: Town) -> None:
         [sys.executable, "-m", "tessera.cli.main", "new-epoch", "--store", here.path],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.startswith("1 leases ended")
+    assert done.stdout.startswith("Leases ended: 1.")
     with pytest.raises(NotFound):
         tessera.new_epoch(here.path + "-none")
     with pytest.raises(InvalidRequest, match="own machine"):

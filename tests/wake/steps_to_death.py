@@ -4,6 +4,7 @@ thing.
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,14 @@ class Mortal(World):
         return replace(super().runtime(), reach=real_runtime().reach)
 
 
-def main(folder: str, what: str) -> None:
+def main(folder: str, what: str, pane: str = "") -> None:
     """Lead up to `what`, then do it. Whatever was answered is on stdout."""
     room = Room(Path(folder), Mortal())
+    if what == "tmux":
+        room.call("register", name="t", repos=["api"], kind="tmux", target=json.loads(pane))
+        room.send(body="the text")
+        room.step()
+        return
     aside = room.folder / "aside"
     aside.mkdir(exist_ok=True)
     target = {"path": str((aside if what == "defer" else room.folder) / "f.txt")}

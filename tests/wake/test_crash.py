@@ -4,17 +4,20 @@ given twice, and nothing counts as delivered that was not written.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from crash.points import named_in
-from wake.conftest import Room
+from wake.conftest import Room, Tmux, until
 
 import tessera
 from tessera.testing import DEATH, World
+from tessera.wake.endpoints.tmux import target_of
 
 WAKE = Path(tessera.__file__).parent / "wake"
 STEPS = {
@@ -65,6 +68,30 @@ def test_death_in_a_step(folder: Path, world: World, what: str, point: str) -> N
         assert room.call("stats")["by_state"] == {"acknowledged": 1}
         assert_whole(room, died.stdout.split())
         assert (folder / "state" / "capture.jsonl").read_text().count(again["message_id"]) == 1
+    finally:
+        room.close()
+
+
+@pytest.mark.parametrize("point", TMUX_POINTS)
+def test_death_around_the_enter(folder: Path, world: World, tmux: Tmux, point: str) -> None:
+    """A service that dies between a paste and the word of it types the text no second time: what stands in
+    the composer gets its Enter, and what was entered already is only repeated by name.
+    """
+    pane, log = tmux.composer()
+    target = json.dumps(msgspec.to_builtins(target_of(tmux.socket, pane, bracketed=True)))
+    died = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("steps_to_death.py")), str(folder), "tmux", target],
+        env=os.environ | {"TESSERA_CRASH_AT": point}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert died.returncode == DEATH, died.stderr
+    room = Room(folder, world)
+    try:
+        for _ in range(3):
+            room.pass_seconds(25)
+        submitted = until(log.submitted, "the wake")
+        assert ["the text" in text for text in submitted] == [True, False][: len(submitted)]
+        assert len(submitted) == (2 if point == "wake.tmux.entered" else 1)
+        assert room.call("stats")["by_state"] == {"awaiting_ack": 1}
     finally:
         room.close()
 

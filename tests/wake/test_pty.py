@@ -20,7 +20,7 @@ from wake.conftest import HERE, Daemon, Log, until
 from wake.test_tmux import body_of, until_deferred
 
 from tessera.wake import states
-from tessera.wake.keyboard import Ended, Keyboard
+from tessera.wake.keyboard import ENTERED_MAX, Ended, Keyboard
 from tessera.wake.text import frame
 
 ID = "m_0123456789abcdef"
@@ -237,6 +237,31 @@ def test_wake_is_never_typed_twice() -> None:
     assert keyboard.step(9_300_000, flushed=True) == b"\r"
     assert keyboard.step(9_400_000, flushed=True) == Ended("l2", states.WRITTEN)
     assert keyboard.why_not("m_ffffffffffffffff", 20_000_000) is None
+
+
+def test_a_wake_whose_answer_was_lost_is_not_typed_again() -> None:
+    """A service that died before it heard that a wake was typed asks anew, and is told; a repeat is another
+    text and is typed, and so is a wake from long ago.
+    """
+    keyboard = Keyboard(plain=True)
+    text = frame(ID, "api", "hello")
+
+    def typed(message_id: str, what: str, at_us: int) -> bool:
+        begun = keyboard.begin(message_id, "l", what, 10_000, at_us)
+        if begun == Ended("l", states.WRITTEN):
+            return False
+        keyboard.shown(b"[Tessera wake " + message_id.encode())
+        steps = [keyboard.step(at_us + later * 200_000, flushed=True) for later in range(1, 5)]
+        assert Ended("l", states.WRITTEN) in steps
+        return True
+
+    assert typed(ID, text, 0)
+    assert not typed(ID, text, 2_000_000)
+    assert typed(ID, frame(ID, "api", "hello", delivery=2, repeat=True), 4_000_000)
+    for number in range(ENTERED_MAX):
+        other = f"m_{number:016x}"
+        assert typed(other, frame(other, "api", "x"), 6_000_000 + number * 2_000_000)
+    assert typed(ID, frame(ID, "api", "hello", delivery=2, repeat=True), 900_000_000)
 
 
 def test_keys_during_a_wake_are_held() -> None:

@@ -57,10 +57,10 @@ def epoch(answer: models.Epoch) -> RenderableType:
 
 def _begun(epoch: models.Epoch) -> list[str]:
     return [
-        f"{epoch.leases_ended} leases ended; their tasks are ready again, no failure counted.",
-        f"The fencing tokens of {epoch.tokens_raised} unfinished tasks and the numbers of the log go on from",
-        f"{epoch.epoch}: tokens handed out before are refused, and no number comes again.",
-        f"{epoch.approvals_ended} unused approvals ended; {epoch.keys_revoked} keys were revoked again.",
+        f"Leases ended: {epoch.leases_ended}. Their tasks are ready again, no failure counted.",
+        f"The fencing tokens of unfinished tasks ({epoch.tokens_raised}) and the numbers of the log go on",
+        f"from {epoch.epoch}: tokens handed out before are refused, and no number comes again.",
+        f"Unused approvals ended: {epoch.approvals_ended}. Keys revoked again: {epoch.keys_revoked}.",
     ]
 
 

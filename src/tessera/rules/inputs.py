@@ -15,6 +15,10 @@ from tessera.limits import DETAIL_CHARS_MAX
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_WRONG: dict[str | int, str] = {  # where the checker's own words help nobody
+    "type": "not a type of JSON Schema: string, number, integer, boolean, array, object, null",
+    "pattern": "not a pattern, or one that looks around or refers back",
+}
 
 
 def refuse_bad_schema(schema: str) -> None:
@@ -34,8 +38,11 @@ def refuse_unless_valid(document: str, schema: str) -> None:
     except ValueError as cause:
         raise InvalidRequest("input: nested too deeply to be checked") from cause
     if error is not None:
-        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
-        raise InvalidRequest(f"input{path}: {error.message}"[:DETAIL_CHARS_MAX])
+        raise InvalidRequest(f"input{_path(error.instance_path)}: {error.message}"[:DETAIL_CHARS_MAX])
+
+
+def _path(steps: list[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 def _names(schema: object) -> set[str]:
@@ -64,4 +71,6 @@ def _validator(schema: str) -> Any:
             mask="the value",
         )
     except ValueError as error:
-        raise InvalidRequest(f"input_schema: {str(error).splitlines()[0]}"[:DETAIL_CHARS_MAX]) from error
+        steps = list(getattr(error, "instance_path", ()))
+        why = _WRONG.get(steps[-1] if steps else "", str(error).splitlines()[0])
+        raise InvalidRequest(f"input_schema{_path(steps)}: {why}"[:DETAIL_CHARS_MAX]) from error

@@ -286,6 +286,7 @@ class Connection(HttpToolsProtocol):
         """
         if self._lingering or self.transport.is_closing():
             return
+        self._unfed = b""
         if not self.transport.can_write_eof():
             self.transport.close()
             return

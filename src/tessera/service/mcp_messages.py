@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from tessera.errors import InvalidRequest, NotFound, TesseraError
 from tessera.service.answers import JSON, NO_STORE, NOSNIFF, Answer
 from tessera.traces import well_formed
+from tessera.wording import lone_surrogate
 
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
@@ -51,8 +52,10 @@ def refused(body: bytes) -> Answer | None:
         message = msgspec.json.decode(body, type=_Message)
     except msgspec.ValidationError:
         return _error(_INVALID_REQUEST, "the body must be one JSON-RPC request or notification")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _error(_PARSE_ERROR, "the body is no JSON")
+    except RecursionError:
+        return _error(_PARSE_ERROR, "the body is nested too deeply")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return _error(_PARSE_ERROR, lone_surrogate(error, body) or "the body is no JSON")
     if message.method == _LISTEN and message.id is not UNSET:
         refusal = "there are no subscriptions here: the tools change with the version alone"
         return _error(_NO_SUCH_METHOD, refusal, message.id, NotFound)

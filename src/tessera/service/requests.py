@@ -5,11 +5,9 @@ nothing that was sent is ever echoed.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -21,6 +19,7 @@ from tessera.errors import InvalidRequest, TesseraError, Unauthorized, Unavailab
 from tessera.limits import BODIES_BYTES_MAX, BODY_SECONDS_MAX, JSON_BODY_BYTES_MAX
 from tessera.models import Model
 from tessera.names import IDEMPOTENCY_KEY_PATTERN
+from tessera.service.twice import refuse_names_given_twice
 from tessera.surface import Row
 from tessera.wording import lone_surrogate
 
@@ -170,6 +169,9 @@ def refuse_unread(headers: Headers, bytes_max: int) -> None:
     """Refuse a body by what its headers say of it: compressed, or too long."""
     if headers.get(b"content-encoding") not in (None, b"identity", b""):
         raise UnsupportedMedia("a compressed body is not read: send it plain")
+    coding = headers.get(b"transfer-encoding")
+    if coding is not None and coding.lower() != b"chunked":
+        raise UnsupportedMedia("a body comes plain or in chunks, in no other transfer-encoding")
     length = headers.get(b"content-length")
     if length is not None and not _LENGTH.match(length):
         raise InvalidRequest("the header content-length is no number")
@@ -213,7 +215,7 @@ def ask_of_body(
     document = body or b"{}"
     if body:
         refuse_other_types(headers.get(b"content-type"))
-        _refuse_names_given_twice(document, row.ask)
+        refuse_names_given_twice(document, row.ask)
     if named:
         document = _with_names(document, named)
     ask = models.decode(document, row.ask)
@@ -243,33 +245,6 @@ def _with_names(document: bytes, named: dict[str, str]) -> bytes:
     if twice := named.keys() & fields.keys():
         raise InvalidRequest(f"{min(twice)}: belongs in the path")
     return msgspec.json.encode({**fields, **named})
-
-
-@cache
-def _names(model: type[Model]) -> tuple[bytes, ...]:
-    return tuple(f'"{name}"'.encode() for name in model.__struct_fields__)
-
-
-def _refuse_names_given_twice(document: bytes, model: type[Model]) -> None:
-    """Two parsers may differ in which of two equal names counts: at a request's own level none does. Only a
-    body that may hold such names, as text or behind an escape, is read once more to see.
-    """
-    for name in _names(model):
-        if document.count(name) > 1:
-            break
-    else:
-        if b"\\u00" not in document:
-            return
-    try:
-        top = json.loads(document, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return  # the model's decoder says what is wrong
-    if isinstance(top, _Pairs) and len({name for name, _ in top}) != len(top):
-        raise InvalidRequest("the body gives a name twice")
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """An object's members, each as often as it was given."""
 
 
 def refuse_other_types(content_type: bytes | None) -> None:

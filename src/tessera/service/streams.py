@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -23,6 +24,7 @@ from tessera.service.bells import rung
 from tessera.service.requests import Headers
 
 STREAM: Final = (b"content-type", b"text/event-stream")
+_SEQ: Final = re.compile(rb"[0-9]{1,16}")
 _SIGN_OF_LIFE: Final = b": still here\n\n"
 
 Look = Callable[[ListEvents], Awaitable[Events]]
@@ -33,7 +35,7 @@ def start_of(ask: ListEvents, headers: Headers) -> ListEvents:
     last = headers.get(b"last-event-id")
     if last is None:
         return ask
-    if not last.isdigit() or int(last) > INTEGER_MAX:
+    if not _SEQ.fullmatch(last) or int(last) > INTEGER_MAX:
         raise InvalidRequest("the header last-event-id is no number of a line")
     return structs.replace(ask, after=int(last))
 

@@ -8,6 +8,7 @@ from tessera.errors import TesseraError, Unavailable
 from tessera.limits import LOST_RACES_MAX
 from tessera.storage.connection import refusal_of
 from tessera.storage.jobs import AGAIN, Job
+from tessera.storage.migrate import upgraded
 from tessera.storage.port import LostRace
 from tessera.storage.sqlite import Writer
 
@@ -35,8 +36,12 @@ def run_alone(writer: Writer, job: Job) -> None:
             return
         except Exception as error:
             writer.rollback()
-            log.exception("verb %s failed", getattr(job.verb, "__name__", job.verb))
-            job.outcome = refusal_of(error)
+            job.outcome = upgraded(writer.connection) or refusal_of(error)
+            name = getattr(job.verb, "__name__", job.verb)
+            if type(job.outcome) is TesseraError:
+                log.exception("verb %s failed", name)
+            else:  # of a kind that may hit every verb for a while: a disk that is full is not to be filled
+                log.warning("verb %s: %s", name, job.outcome)
             return
         else:
             return

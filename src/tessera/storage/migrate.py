@@ -19,6 +19,10 @@ from tessera.runtime import Runtime
 APPLICATION_ID = 0x54455353  # "TESS": what the file's header says it is
 SCHEMA = Path(__file__).parent.parent / "schema.sql"
 MIGRATIONS = Path(__file__).parent / "migrations"
+UPGRADED = (
+    "a newer Tessera has upgraded the store while this process had it open: upgrade this one, then start it "
+    "anew"
+)
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
 
 Migration = tuple[int, str, str]  # version, name, text
@@ -39,6 +43,17 @@ def migrate(connection: apsw.Connection, runtime: Runtime, folder: Path = MIGRAT
         connection.execute("commit")
         if done:
             return
+
+
+def upgraded(connection: apsw.Connection) -> Unavailable | None:
+    """The refusal of a store that a newer version has upgraded while it was open here; None of any other. To
+    be asked when something went wrong that nobody foresaw.
+    """
+    try:
+        version = connection.execute("select max(version) from migrations").get
+    except apsw.Error:
+        return None
+    return Unavailable(UPGRADED, definite=True) if version > len(migrations()) else None
 
 
 def migrations(folder: Path = MIGRATIONS, first: int = 1) -> list[Migration]:

@@ -17,6 +17,7 @@ from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.clock import Clock
 from tessera.storage.connection import connect, connect_to_look, refusal_of
+from tessera.storage.migrate import upgraded
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
 from tessera.storage.wal import Wal
@@ -100,47 +101,68 @@ class Readers:
         self._runtime = runtime
         self._clock = clock
         self._wal = wal
-        self._idle: queue.LifoQueue[Reader | None] = queue.LifoQueue()
+        # Each changes in one call that no interrupt can cut off half way.
+        self._places: queue.SimpleQueue[None] = queue.SimpleQueue()  # for threads that read
+        self._idle: list[Reader] = []  # the last used is the next
         self._closed = False
-        self._offer_none_open()
+        self._offer(READERS_MAX)
 
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look on an idle reader, waiting for one if all are busy."""
-        reader = self._idle.get()
+        self._places.get()
+        reader = None
         try:
             if self._closed:
                 raise Unavailable("the store is closed", definite=True)
-            reader = reader or Reader(self._path)
+            reader = self._lend()
             return reader.read(look, self._runtime, self._clock, self._wal, args)
-        except apsw.Error as error:
+        except (apsw.Error, TypeError) as error:  # a row may have grown
+            if reader is not None and (newer := upgraded(reader.connection)):
+                raise newer from error
+            if isinstance(error, TypeError):
+                raise
             if isinstance(error, apsw.CorruptError):
                 log.error("a look met a damaged page of the store's file: %s", error)
             raise refusal_of(error) from error
         finally:
-            self._idle.put(reader)
+            if reader is not None:
+                self._idle.append(reader)
+            self._places.put(None)
 
     def close(self) -> None:
         """Close every reader; waits for those that are still reading, unless an interrupt has lost one."""
         self._closed = True
-        with suppress(queue.Empty):
-            for _ in range(READERS_MAX):
-                if reader := self._idle.get(timeout=LOOK_SECONDS_MAX):
-                    reader.connection.close()
-        self._offer_none_open()  # else whoever still waits for one would wait for ever
+        self._take_all()
+        while self._idle:
+            self._idle.pop().connection.close()
+        self._offer(READERS_MAX)  # else whoever still waits for one would wait for ever
 
     def hold(self) -> list[Reader | None]:
         """Take every reader, waiting for those that are reading; nobody reads until they are put back."""
-        held = []
-        with suppress(queue.Empty):
-            for _ in range(READERS_MAX):
-                held.append(self._idle.get(timeout=LOOK_SECONDS_MAX))
-        return held
+        places = self._take_all()
+        held, self._idle = self._idle, []
+        return [*held, *([None] * (places - len(held)))]
 
     def put_back(self, held: list[Reader | None]) -> None:
         """Lend them again."""
-        for reader in held:
-            self._idle.put(reader)
+        self._idle += [reader for reader in held if reader is not None]
+        self._offer(len(held))
 
-    def _offer_none_open(self) -> None:
-        for _ in range(READERS_MAX):
-            self._idle.put(None)
+    def _lend(self) -> Reader:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Reader(self._path)
+
+    def _take_all(self) -> int:
+        """Take every place, as far as they come free in time; how many."""
+        taken = 0
+        with suppress(queue.Empty):
+            while taken < READERS_MAX:
+                self._places.get(timeout=LOOK_SECONDS_MAX)
+                taken += 1
+        return taken
+
+    def _offer(self, places: int) -> None:
+        for _ in range(places):
+            self._places.put(None)

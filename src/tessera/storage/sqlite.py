@@ -141,7 +141,7 @@ class Writer:
             raise Busy(str(refusal_of(error)), definite=True) from error
         except apsw.Error as error:
             self.rollback()
-            log.exception("no transaction could begin")
+            log.warning("no transaction could begin: %s", error)
             raise refusal_of(error) from error
 
     def attempt(self, jobs: list[Job]) -> None:

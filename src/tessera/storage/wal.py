@@ -74,12 +74,12 @@ class Wal:
         try:
             fdatasync(self._fd)
         except OSError:
-            die("the write-ahead log could not be synced")
+            die("the write-ahead log could not be synced; nobody can tell what is on disk")
         self.meter.synced(self._elapsed_us() - start_us)
         self._reach("commit.synced")
 
 
 def die(reason: str) -> None:
-    """End the process: after a failed sync nobody knows what is on disk until the store is opened anew."""
-    log.critical("%s; the process ends, because nobody can tell what is on disk", reason)
+    """End the process: nobody knows what is kept until the store is opened anew."""
+    log.critical("%s; the process ends", reason)
     os._exit(SYNC_FAILED)

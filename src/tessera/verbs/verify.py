@@ -53,6 +53,7 @@ def _contents(tx: Transaction, book: _Book) -> None:
     book.check("leases", sizes.leases, _rows(tx, "leases_wrong"))
     book.check("waits", sizes.tasks, _rows(tx, "waits_wrong"))
     book.check("waits", sizes.tasks, _rows(tx, "waiting_wrong"))
+    book.check("waits", sizes.tasks, _rows(tx, "relatives_wrong"))
     book.check("counts", sizes.queues, _counts(tx))
     book.check("events", sizes.events, _events(tx, book, audit))
     book.check("tasks", sizes.tasks, _tasks(tx, book, audit))

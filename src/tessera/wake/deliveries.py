@@ -26,6 +26,7 @@ class Delivery(msgspec.Struct, frozen=True):
     lease_id: str
     written_before: bool  # whether an earlier attempt reported the text as written
     typed_before: bool  # whether an earlier attempt on this endpoint may have typed it
+    entered_before: bool  # whether an earlier attempt on this endpoint may have pressed Enter behind it
 
 
 def change(tx: Transaction, before: MessageRow, after: MessageRow, event: str, **data: object) -> MessageRow:
@@ -78,6 +79,7 @@ def claim(tx: Transaction, message_id: str) -> Delivery | None:
         message=after, lease_id=lease_id,
         written_before=any(one.outcome in ("written", "written_late") for one in tried),
         typed_before=any(one.phase != "claimed" and one.endpoint_id == row.endpoint_id for one in tried),
+        entered_before=any(one.phase == "typed" and one.endpoint_id == row.endpoint_id for one in tried),
     )  # fmt: skip
 
 

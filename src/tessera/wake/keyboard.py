@@ -19,6 +19,7 @@ _RECALLS: Final = re.compile(rb"\x1b(?:\[|O)[AB]|[\x0e\x10\x12]")  # keys that b
 _STAND_IN: Final = re.compile(rb"\[Pasted (?:Content|text)([^\]\n]*)\]")
 _CLEARS: Final = frozenset({0x0D, 0x03, 0x15})  # Enter, ^C, ^U
 SHOWN_BYTES_MAX: Final = 256 << 10
+ENTERED_MAX: Final = 64  # far more than one terminal is asked for while an attempt runs out
 QUIET_US: Final = QUIET_SECONDS * 1_000_000
 ENTER_US: Final = int(ENTER_SECONDS * 1_000_000)
 
@@ -56,6 +57,7 @@ class Keyboard:
         self._plain = plain
         self._last_key_us: int | None = None
         self._staged: str | None = None  # the wake whose text may stand in the composer
+        self._entered: dict[str, str] = {}  # the last wakes that got their Enter, each with its text
         self._shown = b""  # what the application has written since that text went in
         self._tail = b""
 
@@ -95,7 +97,12 @@ class Keyboard:
         return None
 
     def begin(self, message_id: str, lease_id: str, text: str, within_ms: int, now_us: int) -> bytes | Ended:
-        """Start to type a wake: the bytes to write, none if its text stands there already; or why not."""
+        """Start to type a wake: the bytes to write, none if its text stands there already; or why not. One
+        that was typed to its end is not typed again: the service asks anew if it did not hear so. A repeat
+        is another text, and is typed.
+        """
+        if self._entered.get(message_id) == text:
+            return Ended(lease_id, states.WRITTEN)
         if (reason := self.why_not(message_id, now_us)) is not None:
             return Ended(lease_id, states.NOT_READY, reason)
         injection = Injection(
@@ -131,6 +138,9 @@ class Keyboard:
             return b"\r"
         if injection.phase == "enter" and flushed:
             self._staged, self.draft = None, 0
+            self._entered[injection.message_id] = injection.text.decode()
+            if len(self._entered) > ENTERED_MAX:
+                del self._entered[next(iter(self._entered))]
             return self._end(states.WRITTEN, None)
         return None
 

@@ -91,6 +91,16 @@ def test_the_bare_address_leads_to_the_board(visit: Visit) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/board")
 
 
+@pytest.mark.parametrize("path", ["/work/tasks/a/b", "/admin/nothing", "/board/", "/docs/a"])
+def test_a_wrong_address_is_told_on_a_page(visit: Visit, path: str) -> None:
+    """Whoever follows a wrong link below a page reads so on a page, with a way back; elsewhere it is JSON."""
+    answer = visit().http.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is nothing at this path" in answer.text
+    assert f'href="/{path.split("/")[1]}"' in answer.text
+    assert visit().http.get("/nothing/else").headers["content-type"] == "application/problem+json"
+
+
 def test_other_methods_are_refused(visit: Visit) -> None:
     """A method that a page has no use for is 405 with `Allow`; OPTIONS lists it, HEAD has no body."""
     visitor = visit()

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tessera.errors import MethodNotAllowed, RateLimited, TesseraError, Unauthorized, Unavailable
+from tessera.errors import MethodNotAllowed, NotFound, RateLimited, TesseraError, Unauthorized, Unavailable
 from tessera.runtime import Runtime
 from tessera.service.answers import NOSNIFF, Answer, Pairs, no_content
 from tessera.service.keys import Keys
@@ -62,6 +62,10 @@ class Pages:
         routes = [*self._routes(Work(desk), Admin(desk)), *map(_static, _STATIC)]
         self._fixed = {route.template: route for route in routes if "{" not in route.template}
         self._open = [(route.template.split("/"), route) for route in routes if "{" in route.template]
+        self._nowhere = {
+            area: PageRoute(area + "/{nothing}", area, get=_nothing, open=True)
+            for area in sorted({route.area for route in routes})
+        }
         self.sample = self._board.sample
 
     def _routes(self, work: Work, admin: Admin) -> Iterable[PageRoute]:
@@ -85,14 +89,17 @@ class Pages:
         yield PageRoute("/admin/keys/{key_id}/revoke", "/admin", post=admin.revoke)
 
     def find(self, raw_path: str) -> tuple[PageRoute, dict[str, str]] | None:
-        """The page of a path that is still percent-encoded, and what stands for its names."""
+        """The page of a path that is still percent-encoded, and what stands for its names. Below an area
+        there is a page for every path, if only to say that there is nothing.
+        """
         if (route := self._fixed.get(raw_path)) is not None:
             return route, {}
         parts = raw_path.split("/")
         for names, route in self._open:
             if len(names) == len(parts) and (named := matched(names, parts)) is not None:
                 return route, named
-        return None
+        nowhere = self._nowhere.get("/" + parts[1]) if len(parts) > 2 else None
+        return None if nowhere is None else (nowhere, {})
 
     async def answer(self, request: Asked, route: PageRoute, named: dict[str, str], address: str) -> Answer:
         """A page, its act, or the page that says why not."""
@@ -131,6 +138,10 @@ class Pages:
             return self._signing.ask(visit, "You are signed out, and nothing was done.")
         self._desk.refuse_others_form(visit, visit.session.form_token)
         return await act(visit)
+
+
+async def _nothing(visit: Visit) -> Answer:
+    raise NotFound("there is nothing at this path")
 
 
 async def _to_the_board(visit: Visit) -> Answer:

@@ -27,6 +27,7 @@ from tessera.limits import (
 from tessera.rows import Row
 from tessera.storage import catalogue
 from tessera.storage.catalogue import Statement
+from tessera.storage.migrate import UPGRADED
 from tessera.storage.port import LostRace
 from tessera.storage.postgres import rows
 from tessera.storage.postgres.migrate import PLANS
@@ -220,6 +221,7 @@ _SAID_OF: dict[type[Exception], str] = {
     errors.InvalidSqlStatementName: LENT,
     errors.LockNotAvailable: f"others have held the rows for {LOCK_SECONDS_MAX} seconds; try again",
     errors.QueryCanceled: "the database took too long; try again",
+    errors.FeatureNotSupported: UPGRADED,  # by a prepared statement whose rows have grown
     errors.DiskFull: "the database's disk is full: make room and try again",
     errors.InsufficientPrivilege: "the database user may not do this: it must own the store's tables",
     errors.TooManyConnections: "the database takes no more connections; try again",
@@ -266,7 +268,7 @@ class Prepared:
     user has at that moment.
     """
 
-    __slots__ = ("as_rows", "bind", "lock", "make", "name", "params", "row", "text", "until")
+    __slots__ = ("as_rows", "bind", "columns", "lock", "make", "name", "params", "row", "text", "until")
 
     def __init__(self, statement: Statement) -> None:
         self.name = statement.name
@@ -275,6 +277,7 @@ class Prepared:
         self.bind = statement.bind
         self.row: Callable[..., Any] = statement.row or tuple
         self.make = _maker(statement.row)
+        self.columns = len(statement.row.__struct_fields__) if statement.row else None
         self.until = statement.remembered_until
         self.as_rows = statement.as_rows
         locks = statement.locks

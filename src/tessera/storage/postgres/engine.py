@@ -9,13 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import psycopg
+
 from tessera.errors import Unavailable
 from tessera.limits import READERS_MAX
 from tessera.runtime import Runtime
 from tessera.storage.forks import USED_BY_PARENT, keep, watch
 from tessera.storage.jobs import Job, answer, resolve
 from tessera.storage.port import Answer, News, Verb
-from tessera.storage.postgres.connection import Dsn
+from tessera.storage.postgres.connection import Dsn, refusal_of
 from tessera.storage.postgres.crews import Crews
 from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.listening import Listener
@@ -29,8 +31,10 @@ def _opened(url: str, runtime: Runtime) -> Database:
         with database.plain() as connection:
             migrate(connection, runtime)
         database.read_clock()
-    except BaseException:
+    except BaseException as error:
         database.close()
+        if isinstance(error, psycopg.Error):
+            raise refusal_of(error) from error
         raise
     return database
 

@@ -22,6 +22,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from tessera.errors import Unavailable
+from tessera.storage.migrate import UPGRADED
 from tessera.storage.postgres.connection import Connection, Prepared
 
 _GOOD = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
@@ -95,7 +97,7 @@ class Link:
             raise
         finally:
             self._commands.clear()
-        error: psycopg.Error | None = None
+        error: Exception | None = None
         for one, results in zip(expected, found, strict=False):
             error = self._take(one, results[-1], error)
         if error is not None:
@@ -124,14 +126,16 @@ class Link:
             found.append((yield from generators.fetch_many(self._pg)))
         return found
 
-    def _take(self, one: Asked | str, result: PGresult, error: psycopg.Error | None) -> psycopg.Error | None:
+    def _take(self, one: Asked | str, result: PGresult, error: Exception | None) -> Exception | None:
         if result.status not in _GOOD:
             self._prepared.discard(one if isinstance(one, str) else "")
             if error is None and result.status == ExecStatus.FATAL_ERROR:
                 error = error_from_result(result, encoding="utf-8")
         elif isinstance(one, Asked):
             one.changed = result.command_tuples or 0
-            if result.ntuples:
+            if result.ntuples and result.nfields != (one.statement.columns or result.nfields):
+                error = error or Unavailable(UPGRADED, definite=True)
+            elif result.ntuples:
                 self._transformer.set_pgresult(result)
                 one.rows = self._transformer.load_rows(0, result.ntuples, one.statement.make)
         return error

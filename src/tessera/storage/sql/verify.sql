@@ -62,6 +62,21 @@ from (
   from tasks t where t.state < 3
 ) w where kept <> counted;
 
+-- name: relatives_wrong
+-- row: Wrong
+-- Tasks that keep other numbers of relatives than there are, or are not one generation below their parent. What waits
+-- for a task is looked for only if the task keeps that something does.
+select 'task ' || task_id as thing,
+  'keeps ' || kept || ' (children, dependencies, dependents, depth), counted ' || counted as says
+from (
+  select t.task_id, t.children || ', ' || t.dependencies || ', ' || t.dependents || ', ' || t.depth as kept,
+    (select count(*) from tasks c where c.parent = t.serial) || ', ' ||
+    (select count(*) from task_deps d where d.dependent = t.serial) || ', ' ||
+    (select count(*) from task_deps d where d.dependency = t.serial) || ', ' ||
+    coalesce((select p.depth + 1 from tasks p where p.serial = t.parent), 0) as counted
+  from tasks t
+) r where kept <> counted;
+
 -- name: waiting_wrong
 -- row: Wrong
 -- Tasks whose state and reason to wait do not belong together, and inputs that are not those of their parks.

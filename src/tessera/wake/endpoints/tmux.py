@@ -150,7 +150,8 @@ class TmuxEndpoint:
 
     async def write(self, delivery: Delivery, gate: Gate) -> Result:
         """Paste, prove, Enter, see it taken. Each later attempt begins by looking for what an earlier one may
-        have left: a wake that stands in the composer gets its Enter only.
+        have left: a wake that stands in the composer gets its Enter only, and of one that had its Enter, or
+        may have had it, a repeat is typed.
         """
         typing = False
         try:
@@ -158,10 +159,12 @@ class TmuxEndpoint:
             message, message_id = delivery.message, delivery.message.message_id
             if (reason := self._why_not(seen, message)) is not None:
                 return Result(states.NOT_READY, reason)
-            text = self._text(message, repeat=delivery.written_before)
+            stands = self._stands(seen.screen, message)
+            entered = delivery.entered_before and not stands
+            text = self._text(message, repeat=delivery.written_before or entered)
             if not self._bracketed and len(text.encode()) > PLAIN_LINE_BYTES_MAX:
                 return Result(states.NOT_READY, "too_long_for_one_line")
-            if not self._stands(seen.screen, message):
+            if not stands:
                 typing = await gate.typing()
                 if not typing or gate.late():
                     return Result(states.NOT_READY, "lease_lost")
