@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 from tessera import diagnosis, models, traces, upkeep
 from tessera.acts.act import carry_out
 from tessera.acts.bodies import hash_of, takes
-from tessera.addresses import Where, chosen_url, file_of, is_database, is_service, path_of
 from tessera.errors import InvalidRequest, ScopeDenied
 from tessera.library import Tessera
 from tessera.library.upkeep import Keeper, Tell, quietly
@@ -30,6 +29,7 @@ from tessera.steps.keys import digest
 from tessera.storage.direct import DirectEngine
 from tessera.storage.moving.tables import Source, Target
 from tessera.storage.port import Engine, EngineOnLoop, Verb
+from tessera.store_urls import Where, chosen_url, file_of, is_database, is_service, path_of
 from tessera.surface import SURFACE, caller_for
 
 WAIT_LOOK_SECONDS = 0.1  # between two looks of a verb that waits

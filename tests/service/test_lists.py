@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from service.running import Running
-from service.test_surface import ASKS, ROWS, Stage
+from service.stage import ROWS, Stage, place
 
 
 @pytest.mark.parametrize(
@@ -14,10 +14,8 @@ from service.test_surface import ASKS, ROWS, Stage
 )
 def test_an_empty_after_is_the_start(service: Running, name: str) -> None:
     """Every list begins at its start when `after` is empty, as when it is left out."""
-    path, row = str(ROWS[name].path), ROWS[name]
-    fields = ASKS.get(name, lambda stage: {})(Stage(service))
-    for one in [one for one in fields if one.startswith("{")]:
-        path = path.replace(one, fields.pop(one))
+    row = ROWS[name]
+    path, fields = place(Stage(service), row)
     if row.flag is not None:
         fields[row.flag] = "true"
     whole, again = (service.get(f"{path}?{urlencode({**fields, **more})}") for more in ({}, {"after": ""}))

@@ -34,7 +34,7 @@ def refusals() -> set[tuple[str, str]]:
                 code, verb = node.args[1:3]
                 name = verb.attr if isinstance(verb, ast.Attribute) else "any"
                 assert isinstance(code, ast.Constant), "a code is written out where it is expected"
-                found.add((SAME.get(name, name), code.value))
+                found.add((SAME.get(name, name.removesuffix("_page")), code.value))
     return found
 
 

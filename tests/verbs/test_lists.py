@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from verbs.bench import Bench
+from verbs.refusals import refused
 
 from tessera.errors import InvalidRequest
 from tessera.limits import PAGE_MAX
@@ -46,6 +47,13 @@ def _names(verb: str, answer: Any) -> list[str]:
 def test_every_list_of_names_is_here() -> None:
     """Each verb that lists names has its maker in these tests, and its page in the library."""
     assert {row.name for row in SURFACE.values() if row.ask is ListNames} == MAKERS.keys()
+
+
+def test_pages_have_their_bounds(bench: Bench) -> None:
+    """A page of nothing, or of more than a page may have, is refused."""
+    refused(bench, "invalid_request", bench.store.queues_page, limit=0)
+    refused(bench, "invalid_request", bench.store.keys_page, limit=PAGE_MAX + 1)
+    refused(bench, "invalid_request", bench.store.workspaces_page, limit=0)
 
 
 @pytest.mark.parametrize("verb", MAKERS)

@@ -35,7 +35,7 @@ def entry(client: str, url: str, key_file: str | None) -> Entry:
     variable; Claude Code starts the bridge, for it passes variables on to a program more reliably than into
     a header. A store's file takes the bridge too.
     """
-    from tessera.addresses import is_service
+    from tessera.store_urls import is_service
 
     if client == "codex" and is_service(url) and key_file is None:
         return {

@@ -12,8 +12,8 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 
 import tessera
-from tessera.addresses import is_service
 from tessera.errors import TesseraError
+from tessera.store_urls import is_service
 from tessera.tools.catalog import Tool
 from tessera.tools.server import server
 

@@ -37,8 +37,8 @@ def _with_store(body: Body, *, makes: bool) -> Body:
     @functools.wraps(body)
     def command(url: str, *args: Any, key_file: str | None, **options: Any) -> None:
         import tessera
-        from tessera.addresses import is_service
         from tessera.app import existing
+        from tessera.store_urls import is_service
 
         if not makes and not is_service(url):
             existing(url)

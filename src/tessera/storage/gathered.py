@@ -56,7 +56,7 @@ class Gathered:
 class GatheringTransaction:
     """The part of a verb's transaction that only takes notes."""
 
-    __slots__ = ("_after", "_counts", "_events", "_ready", "now", "settled", "wrote")
+    __slots__ = ("_after", "_counts", "_events", "_ready", "now", "passed_over", "settled", "wrote")
 
     now: int
     settled: int
@@ -67,6 +67,7 @@ class GatheringTransaction:
         self._events = gathered.events
         self._ready = gathered.ready
         self._after = gathered.after
+        self.passed_over: set[int] = set()  # queues, by this verb
 
     def count(self, queue: int, came_from: int | None, goes_to: int, tasks: int = 1) -> None:
         counts = self._counts[queue]
@@ -86,6 +87,9 @@ class GatheringTransaction:
 
     def ready(self, queue: int) -> None:
         self._ready.add(queue)
+
+    def pass_over(self, queue: int) -> None:
+        self.passed_over.add(queue)
 
     def after_commit(self, tell: Callable[[], None]) -> None:
         self._after.append(tell)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import queue
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import apsw
 
@@ -20,12 +20,13 @@ from tessera.storage.connection import connect, connect_to_look, refusal_of
 from tessera.storage.migrate import upgraded
 from tessera.storage.port import Verb
 from tessera.storage.prepared import Prepared, prepare
+from tessera.storage.snapshot import ReadOnly
 from tessera.storage.wal import Wal
 
 log = logging.getLogger("tessera.storage")
 
 
-class SqliteSnapshot:
+class SqliteSnapshot(ReadOnly):
     """A look's view: one instant, one state of the store, nothing to write."""
 
     __slots__ = ("_prepared", "now", "settled")
@@ -40,12 +41,6 @@ class SqliteSnapshot:
 
     def all(self, name: str, /, **params: object) -> list[Any]:
         return self._prepared[name].all(params)
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise AssertionError("a look may not write")
-
-    write = save = save_all = count = event = ready = after_commit = _refuse
-    alarm = quiet = pass_over = quiet_until = _refuse
 
 
 class Reader:

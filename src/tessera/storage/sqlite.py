@@ -34,14 +34,13 @@ log = logging.getLogger("tessera.storage")
 class SqliteTransaction(GatheringTransaction):
     """One verb's view of the open transaction."""
 
-    __slots__ = ("_changes", "_prepared", "_writer", "passed_over")
+    __slots__ = ("_changes", "_prepared", "_writer")
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer.gathered)
         self._writer = writer
         self._prepared = writer.prepared
         self._changes = writer.connection.changes
-        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -84,9 +83,6 @@ class SqliteTransaction(GatheringTransaction):
 
     def quiet(self, queue: int) -> bool:
         return self.now < self._writer.alarms.get(queue, 0) or queue in self.passed_over
-
-    def pass_over(self, queue: int) -> None:
-        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         self._writer.alarms[queue] = at

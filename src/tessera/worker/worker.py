@@ -13,12 +13,12 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from tessera.addresses import Where
 from tessera.app import open as open_store
 from tessera.errors import TesseraError
 from tessera.library import Tessera
 from tessera.limits import WORKER_CHARS_MAX
 from tessera.runtime import Runtime, real_runtime
+from tessera.store_urls import Where
 from tessera.worker.attempt import Handler
 from tessera.worker.doors import on_loop
 from tessera.worker.reports import Listener, Log, Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, NoReturn
+from typing import Any
 
 import psycopg
 
@@ -14,12 +14,13 @@ from tessera.storage.port import Verb
 from tessera.storage.postgres.connection import LOOKING, connect, is_lost, refusal_of
 from tessera.storage.postgres.database import Database
 from tessera.storage.postgres.link import Link
+from tessera.storage.snapshot import ReadOnly
 
 log = logging.getLogger("tessera.storage")
 _PAUSE_SECONDS = 0.1
 
 
-class PostgresSnapshot:
+class PostgresSnapshot(ReadOnly):
     """A look's view: one instant, one state of the store, nothing to write."""
 
     __slots__ = ("_link", "_prepared", "looked", "now", "settled")
@@ -42,12 +43,6 @@ class PostgresSnapshot:
     def all(self, name: str, /, **params: object) -> list[Any]:
         statement = self._prepared[name]
         return self._link.run(statement, statement.bind(params)).rows
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise AssertionError("a look may not write")
-
-    write = save = save_all = count = event = ready = after_commit = _refuse
-    alarm = quiet = pass_over = quiet_until = _refuse
 
 
 class Readers:

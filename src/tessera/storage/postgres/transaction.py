@@ -16,12 +16,11 @@ class PostgresTransaction(GatheringTransaction):
     commit.
     """
 
-    __slots__ = ("_writer", "passed_over")
+    __slots__ = ("_writer",)
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer.gathered)
         self._writer = writer
-        self.passed_over: set[int] = set()  # queues
         self.renew(0)
 
     def renew(self, settled: int) -> None:
@@ -55,9 +54,6 @@ class PostgresTransaction(GatheringTransaction):
     def quiet(self, queue: int) -> bool:
         """Nobody here keeps a timer; but what others are about to settle need not be waited for."""
         return queue in self.passed_over
-
-    def pass_over(self, queue: int) -> None:
-        self.passed_over.add(queue)
 
     def quiet_until(self, queue: int, at: int) -> None:
         """Nobody here keeps a timer."""
