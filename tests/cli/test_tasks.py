@@ -156,10 +156,11 @@ def test_requeue_makes_a_new_task(cli, store) -> None:
 
 def test_facts_have_a_frame_on_a_terminal_only(cli, url, enqueue) -> None:
     """What is known of a task comes through a pipe as lines, and on a terminal in a frame that fits it."""
-    task_id = enqueue(brief={"text": "x" * 200})
+    task_id = enqueue(brief={"text": "x" * 20_000})
 
     piped = cli("tasks", "show", task_id).stdout
     assert not set("│╭─") & set(piped)
+    assert "x" * 20_000 in piped
     assert [line.split()[0] for line in piped.splitlines()[1:3]] == ["queue", "tried"]
 
     ours, theirs = pty.openpty()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_answers_go_to_who_asked(service: Service, owner: Tessera) -> None:
                 assert client.put_record(store, "k", name).store == store
             return "well"
 
-        children = [_in_child(lambda place=place: calls(str(place))) for place in range(CHILDREN)]  # type: ignore[misc]
+        children = [_in_child(partial(calls, str(place))) for place in range(CHILDREN)]
         assert calls("parent") == "well"
         assert [_said(child) for child in children] == ["well"] * CHILDREN
         assert client.queues() is not None
