@@ -33,7 +33,7 @@ def write(content: RenderableType) -> None:
     console = Console(highlight=False, emoji=False, markup=False)
     console.width = NATURAL_WIDTH
     put = console.print
-    put(content)
+    put(content, crop=False)
 
 
 def table(columns: str, rows: Iterable[Iterable[object]], none: str) -> RenderableType:
