@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from weakref import WeakSet
 
 from tessera.limits import SECOND_US
 
@@ -69,9 +70,23 @@ def _second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
+# A forked child has its parent's state and would draw the same ids, so that two children that claim in one
+# millisecond would be told of one lease: each begins anew.
+_chances: WeakSet[random.Random] = WeakSet()
+
+
+def _draw_anew() -> None:
+    for chance in _chances:
+        chance.seed(secrets.token_bytes(32))
+
+
+os.register_at_fork(after_in_child=_draw_anew)
+
+
 def _ids() -> Callable[[str], str]:
     """UUIDv7 in hex (RFC 9562 §5.7): 48 bits of milliseconds, a 12-bit count within one, 62 random bits."""
     chance = random.Random(secrets.token_bytes(32))  # noqa: S311 - ids are names, not secrets
+    _chances.add(chance)
     last_ms, count = 0, 0
 
     def new_id(prefix: str) -> str:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
+import subprocess
+import sys
 import threading
+from contextlib import suppress
 
 
 def test_enqueue_prints_the_bare_id(cli) -> None:
@@ -146,3 +152,28 @@ def test_requeue_makes_a_new_task(cli, store) -> None:
     assert cli.json("tasks", "show", fresh)["requeued_from"] == dead
     assert cli.json("requeue", dead)["task_id"] == fresh
     cli("requeue", fresh, code=1)
+
+
+def test_facts_have_a_frame_on_a_terminal_only(cli, url, enqueue) -> None:
+    """What is known of a task comes through a pipe as lines, and on a terminal in a frame that fits it."""
+    task_id = enqueue(brief={"text": "x" * 20_000})
+
+    piped = cli("tasks", "show", task_id).stdout
+    assert not set("│╭─") & set(piped)
+    assert "x" * 20_000 in piped
+    assert [line.split()[0] for line in piped.splitlines()[1:3]] == ["queue", "tried"]
+
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "60"}
+    command = [sys.executable, "-m", "tessera.cli.main", "tasks", "show", task_id, "--store", url]
+    with subprocess.Popen(command, stdout=theirs, env=env) as process:
+        os.close(theirs)
+        framed = b""
+        with suppress(OSError):  # how a terminal ends whose other side is closed
+            while piece := os.read(ours, 65_536):
+                framed += piece
+        os.close(ours)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", framed.decode()).splitlines()
+    assert process.returncode == 0
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("╭")

@@ -33,7 +33,7 @@ def write(content: RenderableType) -> None:
     console = Console(highlight=False, emoji=False, markup=False)
     console.width = NATURAL_WIDTH
     put = console.print
-    put(content)
+    put(content, crop=False)
 
 
 def table(columns: str, rows: Iterable[Iterable[object]], none: str) -> RenderableType:
@@ -66,7 +66,8 @@ class Facts:
         indent = max(map(len, self._facts), default=0) + 2
         for name, fact in self._facts.items():
             first, *others = fact.split("\n")
-            yield Text("\n".join([f"{name:{indent}}{first}", *(" " * indent + line for line in others)]))
+            lines = [f"{name:{indent}}{first}", *(" " * indent + line for line in others)]
+            yield Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
     def _framed(self) -> Panel:
         grid = Table.grid(padding=(0, 2))

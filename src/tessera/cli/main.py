@@ -105,7 +105,7 @@ class Commands(Table):
             if error.errno == errno.EPIPE:
                 raise  # whoever reads has enough: click ends without a word
             where = "" if error.filename is None else f" ({error.filename})"
-            raise Refused(TesseraError(f"this machine refused: {error.strerror}{where}")) from error
+            raise Refused(TesseraError(f"this machine refused: {error.strerror or error}{where}")) from error
 
 
 @click.group(cls=Commands, context_settings={"max_content_width": 100})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import httpx
@@ -14,14 +16,35 @@ from tessera.library import Tessera
 from tessera.runtime import Runtime, real_runtime
 
 
-class HttpDoor:
-    """A service somewhere, for the holder of a key. Safe to call from several threads."""
+class Connections:
+    """A client's connections, of one process: a forked child makes its own, for two processes that read from
+    one connection get each other's answers.
+    """
 
-    def __init__(self, wire: Wire, patience: Patience, runtime: Runtime, http: httpx.Client) -> None:
+    def __init__(self, make: Callable[[], httpx.Client]) -> None:
+        self._make = make
+        self._mine = make()
+        self._process = os.getpid()
+        self._parents: list[httpx.Client] = []  # kept, for their end would be told to whoever is connected
+
+    def mine(self) -> httpx.Client:
+        """Those of this process; closed ones stay closed."""
+        if os.getpid() != self._process and not self._mine.is_closed:
+            self._parents.append(self._mine)
+            self._mine, self._process = self._make(), os.getpid()
+        return self._mine
+
+
+class HttpDoor:
+    """A service somewhere, for the holder of a key. Safe to call from several threads, and in a child of a
+    process that had it.
+    """
+
+    def __init__(self, wire: Wire, patience: Patience, runtime: Runtime, connections: Connections) -> None:
         self.wire = wire
         self.patience = patience
         self.runtime = runtime
-        self._http = http
+        self._connections = connections
 
     def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
         """Send the verb; again while that is safe and may help. Returns its answer or raises its refusal."""
@@ -39,17 +62,18 @@ class HttpDoor:
 
     def as_key(self, secret: str) -> HttpDoor:
         """The same service, over the same connections, for the holder of another key."""
-        return HttpDoor(self.wire.with_key(secret), self.patience, self.runtime, self._http)
+        return HttpDoor(self.wire.with_key(secret), self.patience, self.runtime, self._connections)
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._connections.mine().close()
 
     def _once(self, sent: Sent) -> Any:
-        if self._http.is_closed:
+        http = self._connections.mine()
+        if http.is_closed:
             raise Unavailable("the client is closed", definite=True)
         try:
-            got = self._http.request(
+            got = http.request(
                 sent.method, url_of(self.wire, sent), headers=sent.headers, content=sent.content,
                 timeout=timeout(sent),
             )  # fmt: skip
@@ -73,8 +97,10 @@ class Client(Tessera):
         """
         runtime = runtime or real_runtime()
         wire = Wire(url, key_or_none(key), runtime)
-        http = httpx.Client(limits=limits(), follow_redirects=False, verify=wire.is_tls)
-        super().__init__(HttpDoor(wire, Patience(retries=retries), runtime, http))
+        connections = Connections(
+            lambda: httpx.Client(limits=limits(), follow_redirects=False, verify=wire.is_tls)
+        )
+        super().__init__(HttpDoor(wire, Patience(retries=retries), runtime, connections))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
