@@ -14,15 +14,17 @@ from tessera.limits import (
     FEED_BYTES,
     HEAD_BYTES_MAX,
     HEAD_SECONDS_MAX,
+    HEADERS_MAX,
     IDLE_SECONDS_MAX,
     LINGER_SECONDS,
     PIPELINED_MAX,
     SECOND_US,
+    TARGET_BYTES_MAX,
     WRITE_SECONDS_MAX,
 )
 from tessera.runtime import Runtime
+from tessera.service import head
 from tessera.service.express import Express, Passage
-from tessera.service.head import Head, refusal_of, too_large, with_path
 from tessera.service.words import ExpressWords, LastWords, TaskWords
 
 
@@ -41,7 +43,6 @@ class Connection(HttpToolsProtocol):
         self._body = b""  # of that request
         self._answering: RequestResponseCycle | None = None  # the one of several requests whose turn it is
         self._idle_us: int | None = None  # since the answer to one that went the express way
-        self._head = Head()
         self._in_head = True
         self._begun = False  # that is: there is more of it than empty lines
         self._loose_bytes = 0  # since a head began, or since a body's last byte
@@ -98,10 +99,10 @@ class Connection(HttpToolsProtocol):
         except HttpParserUpgrade as upgrade:  # to what nobody here speaks: it goes on as it was
             self._unfed = piece[upgrade.args[0] :] + self._unfed
         except HttpParserError as error:
-            self._refuse(refusal_of(error))
+            self._refuse(head.refusal_of(error))
         else:
             if self._loose_bytes > HEAD_BYTES_MAX:
-                self._refuse(too_large())
+                self._refuse(head.too_large())
 
     def on_message_begin(self) -> None:
         """The parser's word that a request begins. ASGI's scope is made when it is needed."""
@@ -109,26 +110,29 @@ class Connection(HttpToolsProtocol):
         self.headers = []
         self.expect_100_continue = False
         self._begun = True
-        self._head.begin()
 
     def on_url(self, url: bytes) -> None:
         """Some of the request's target."""
-        self._head.target(url)
         super().on_url(url)
+        if len(self.url) > TARGET_BYTES_MAX:
+            raise head.target_too_long()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header. What comes behind a body is none: nobody has looked at it on its way here."""
         if self._in_head:
             super().on_header(name, value)
-            self._head.header(*self.headers[-1])
+            if len(self.headers) > HEADERS_MAX:
+                raise head.too_many()
 
     def on_headers_complete(self) -> None:
         """The parser's word that the headers are there."""
         self._in_head = False
         self._since_us = None
+        if self._loose_bytes > HEAD_BYTES_MAX - FEED_BYTES:  # of so many bytes it may be, or of fewer
+            head.refuse_longer(self.url, self.headers)
         self._loose_bytes = 0
         self._body = b""
-        self._head.refuse(self.parser.get_method(), self.parser.get_http_version(), self.url)
+        head.refuse(self.parser.get_method(), self.parser.get_http_version(), self.url, self.headers)
         if self._express is not None and self._may_go_express(self._express):
             self._passage = self._express.passage(self.url, self.headers, self.client)
         if self._passage is None:
@@ -175,7 +179,7 @@ class Connection(HttpToolsProtocol):
         self._passage = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
-        self.url, self.expect_100_continue = with_path(url), expects
+        self.url, self.expect_100_continue = head.with_path(url), expects
         self.headers += headers
         super().on_headers_complete()
         if self.pipeline:
@@ -202,8 +206,10 @@ class Connection(HttpToolsProtocol):
 
     def _go_on(self) -> None:
         super().on_response_complete()
-        self._feed()
-        self._say_last()
+        if self._unfed:
+            self._feed()
+        if self._refusal is not None:
+            self._say_last()
 
     def _refuse(self, refusal: TesseraError) -> None:
         """Answer what is no request, and close; first whatever was asked before it is answered. What arrives

@@ -1,11 +1,12 @@
-"""A request's line and headers while they arrive: how long they may be, and what HTTP/1.1 wants of them
-before anybody looks at what they ask. (RFC 9112 §3; RFC 6585 §5.)
+"""A request's line and headers: how long they may be, and what HTTP/1.1 wants of them before anybody looks
+at what they ask. (RFC 9112 §3; RFC 6585 §5.)
 """
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserInvalidURLError
@@ -20,58 +21,41 @@ _VERSIONS: Final = ("1.1", "1.0")
 _BARE: Final = re.compile(rb"(https?://[^/?#]*)(?=$|\?)", re.IGNORECASE)  # a whole URL whose path is left out
 
 
-class Head:
-    """What has arrived of one head. Its methods refuse what is too much or wrong, and nothing of what was
-    sent is in what they say.
+def refuse(method: bytes, version: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Refuse a head that is there whole and is none of HTTP/1.1 or HTTP/1.0. Nothing of what was sent is in
+    what the refusal says; the headers' names are in small letters.
     """
+    hosts = [value for name, value in headers if name == b"host"]
+    if version not in _VERSIONS:
+        raise InvalidRequest("HTTP/1.1 is spoken here")
+    if len(hosts) > 1:
+        raise InvalidRequest("the header host was sent twice")
+    if not hosts and version == "1.1":
+        raise InvalidRequest("the header host is missing: HTTP/1.1 wants one")
+    if hosts and not _HOST.fullmatch(hosts[0].strip(b" \t")):
+        raise InvalidRequest("the header host is no name of a host")
+    if version == "1.0" and any(name == b"transfer-encoding" for name, _ in headers):
+        raise InvalidRequest("HTTP/1.0 knows no transfer-encoding: send content-length")
+    if method == b"CONNECT":
+        raise InvalidRequest("this is no proxy: CONNECT is not answered")
+    if b"#" in target:
+        raise InvalidRequest("the request's target holds a fragment: that stays with the client")
 
-    __slots__ = ("_bytes", "_headers", "_hosts", "_is_chunked", "_is_host_good")
 
-    def __init__(self) -> None:
-        self.begin()
+def refuse_longer(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Refuse a head beyond the limit."""
+    if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES_MAX:
+        raise too_large()
 
-    def begin(self) -> None:
-        """Another request begins."""
-        self._bytes = self._headers = self._hosts = 0
-        self._is_host_good = True
-        self._is_chunked = False
 
-    def target(self, piece: bytes) -> None:
-        """Some of the request's target."""
-        self._bytes += len(piece)
-        if self._bytes > TARGET_BYTES_MAX:
-            raise TargetTooLong(f"the request's target is over the limit of {TARGET_BYTES_MAX} bytes")
+def target_too_long() -> TargetTooLong:
+    """The refusal of a target beyond the limit."""
+    return TargetTooLong(f"the request's target is over the limit of {TARGET_BYTES_MAX} bytes")
 
-    def header(self, name: bytes, value: bytes) -> None:
-        """A header, its name in small letters."""
-        self._headers += 1
-        self._bytes += len(name) + len(value) + 4
-        if self._headers > HEADERS_MAX:
-            raise HeadersTooLarge(f"there are more than {HEADERS_MAX} headers")
-        if self._bytes > HEAD_BYTES_MAX:
-            raise too_large()
-        if name == b"host":
-            self._hosts += 1
-            self._is_host_good = _HOST.fullmatch(value.strip(b" \t")) is not None
-        elif name == b"transfer-encoding":
-            self._is_chunked = True
 
-    def refuse(self, method: bytes, version: str, target: bytes) -> None:
-        """Refuse a head that is there whole and is none of HTTP/1.1 or HTTP/1.0."""
-        if version not in _VERSIONS:
-            raise InvalidRequest("HTTP/1.1 is spoken here")
-        if self._hosts > 1:
-            raise InvalidRequest("the header host was sent twice")
-        if not self._hosts and version == "1.1":
-            raise InvalidRequest("the header host is missing: HTTP/1.1 wants one")
-        if not self._is_host_good:
-            raise InvalidRequest("the header host is no name of a host")
-        if self._is_chunked and version == "1.0":
-            raise InvalidRequest("HTTP/1.0 knows no transfer-encoding: send content-length")
-        if method == b"CONNECT":
-            raise InvalidRequest("this is no proxy: CONNECT is not answered")
-        if b"#" in target:
-            raise InvalidRequest("the request's target holds a fragment: that stays with the client")
+def too_many() -> HeadersTooLarge:
+    """The refusal of a head with more headers than the limit."""
+    return HeadersTooLarge(f"there are more than {HEADERS_MAX} headers")
 
 
 def too_large() -> HeadersTooLarge:
