@@ -19,7 +19,6 @@ from tessera.limits import (
     LINGER_SECONDS,
     PIPELINED_MAX,
     SECOND_US,
-    TARGET_BYTES_MAX,
     WRITE_SECONDS_MAX,
 )
 from tessera.runtime import Runtime
@@ -114,8 +113,7 @@ class Connection(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """Some of the request's target."""
         super().on_url(url)
-        if len(self.url) > TARGET_BYTES_MAX:
-            raise head.target_too_long()
+        head.refuse_long_target(self.url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header. What comes behind a body is none: nobody has looked at it on its way here."""

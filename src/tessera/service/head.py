@@ -48,9 +48,10 @@ def refuse_longer(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None
         raise too_large()
 
 
-def target_too_long() -> TargetTooLong:
-    """The refusal of a target beyond the limit."""
-    return TargetTooLong(f"the request's target is over the limit of {TARGET_BYTES_MAX} bytes")
+def refuse_long_target(target: bytes) -> None:
+    """Refuse a target beyond the limit, whole or not."""
+    if len(target) > TARGET_BYTES_MAX:
+        raise TargetTooLong(f"the request's target is over the limit of {TARGET_BYTES_MAX} bytes")
 
 
 def too_many() -> HeadersTooLarge:
