@@ -12,7 +12,7 @@ import msgspec
 from docs.writing import NOTE, table
 from tessera import models, names
 from tessera.library import Tessera
-from tessera.service.openapi.words import FIELDS
+from tessera.service.openapi.words import FIELDS, text_of
 from tessera.surface import SURFACE, Row
 from tessera.verbs.define_queue import DEFAULTS, define_queue
 
@@ -96,7 +96,8 @@ def _in_python(row: Row) -> str:
     """How the library has it, where names and answers are Python's."""
     signature = inspect.signature(getattr(Tessera, row.name))
     given = signature.replace(parameters=[*signature.parameters.values()][1:])
-    text = str(given).replace("'", "").replace("models.", "").replace(" | UnsetType", "")
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(given))  # the types' own quotes, not those of defaults
+    text = text.replace("models.", "").replace(" | UnsetType", "")
     return f"store.{row.name}{text}"
 
 
@@ -120,7 +121,7 @@ def answers() -> str:
     for name in sorted(models_of):
         lines += [f"## {name}", "", _doc(models_of[name]), ""]
         rows = [
-            (f"`{field.name}`", known.sub(_link, _type(field.type)), _says(field))
+            (f"`{field.name}`", known.sub(_link, _type(field.type)), _says(models_of[name], field))
             for field in msgspec.structs.fields(models_of[name])
         ]
         lines += [table(("Field", "Type", "Says"), rows), ""] if rows else []
@@ -139,8 +140,8 @@ def _models_in(kind: Any) -> Iterator[type[models.Model]]:
         yield from _models_in(part)
 
 
-def _says(field: msgspec.structs.FieldInfo) -> str:
-    text = FIELDS[field.name].text if field.name in FIELDS else ""
+def _says(model: type[models.Model], field: msgspec.structs.FieldInfo) -> str:
+    text = text_of(model, field.name)
     return f"{text} Left out where it was not asked for.".strip() if field.default is msgspec.UNSET else text
 
 

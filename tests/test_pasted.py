@@ -27,7 +27,7 @@ PASTED = [
     (
         "README.md",
         "",
-        ['"task_id":"pr-9"', "}200\n", '"state":"done","wait_reason"'],
+        ['"task_id":"pr-9"', "}\n200\n", '"state":"done","wait_reason"'],
         ["\n204\n", '"replayed":true'],
     ),
     ("docs/guides/service.md", "", ['"claimed_at"', '"replayed":false'], ['"replayed":true']),

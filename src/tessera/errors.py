@@ -106,7 +106,7 @@ class MethodNotAllowed(TesseraError):
 
 
 class StaleLease(TesseraError):
-    """The lease is not live: it lapsed, it ended, or the task was claimed again since. Claim anew."""
+    """The lease is not live: it lapsed, ended, never was, or the task was claimed since. Claim anew."""
 
     code, status, title, definite = "stale_lease", 409, "Stale lease", True
 

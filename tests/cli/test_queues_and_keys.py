@@ -167,7 +167,7 @@ def test_revoke_shows_the_key(cli) -> None:
 
 def test_no_keys_is_said(cli) -> None:
     """A store without keys says so."""
-    assert "No keys yet" in cli("keys", "list").stdout
+    assert "Make a key" in cli("keys", "list").stdout
 
 
 def test_public_needs_an_approval(cli) -> None:

@@ -30,7 +30,7 @@ def test_put_and_get(cli, store) -> None:
 def test_lists(cli, store) -> None:
     """Lists and histories show a line for each version, and how to go on."""
     assert "No such records" in cli("records", "list", "s").stdout
-    assert "No records yet" in cli("records", "stores").stdout
+    assert "Write a record" in cli("records", "stores").stdout
     for n in range(3):
         store.put_record("s", f"k{n}", {"n": n})
     store.put_record("s", "k0", 1, 1)
@@ -56,7 +56,7 @@ def test_a_batch(cli, store, tmp_path) -> None:
 
 def test_feeds(cli, store) -> None:
     """A publication prints its cursor; a poll shows what follows a cursor, or that there is nothing."""
-    assert "No feeds yet" in cli("feeds", "list").stdout
+    assert "Nothing here" in cli("feeds", "list").stdout
     assert cli("feeds", "publish", "f", '{"a": 1}').stdout == "1\n"
     assert cli("feeds", "publish", "f", "2").stdout == "2\n"
 

@@ -102,7 +102,7 @@ def _queues(answer: models.Queues) -> RenderableType:
         for q in answer.queues
     )  # fmt: skip
     columns = "queue, state, heartbeat, misses, lease, attempts, backoff, weight"
-    return layout.table(columns, rows, none="No queues yet. Make one: tessera queues define NAME")
+    return layout.table(columns, rows, none="Nothing here. Make a queue: tessera queues define NAME")
 
 
 @view.register

@@ -22,7 +22,7 @@ def keys(answer: models.Keys) -> RenderableType:
         for k in answer.keys
     )  # fmt: skip
     columns = "key, state, name, queues, kinds, effects, scopes, workspace, expires"
-    return layout.table(columns, rows, none="No keys yet. Make one: tessera keys issue --name NAME")
+    return layout.table(columns, rows, none="Nothing here. Make a key: tessera keys issue --name NAME")
 
 
 def issued(answer: models.IssuedKey) -> RenderableType:

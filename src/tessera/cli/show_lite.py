@@ -12,7 +12,7 @@ from tessera import models
 from tessera.cli import layout
 from tessera.cli.text import visible
 
-NO_WORKSPACES = "No workspaces yet. Make one: tessera lite workspace define WS --name LABEL"
+NO_WORKSPACES = "Nothing here. Make a workspace: tessera lite workspace define WS --name LABEL"
 
 
 def workspace(answer: models.Workspace) -> RenderableType:

@@ -34,7 +34,9 @@ def history(answer: models.History) -> RenderableType:
 
 def stores(answer: models.Stores) -> RenderableType:
     """A name a line."""
-    return Text("\n".join(answer.stores) or "No records yet. Write one: tessera records put STORE KEY VALUE")
+    return Text(
+        "\n".join(answer.stores) or "Nothing here. Write a record: tessera records put STORE KEY VALUE"
+    )
 
 
 def published(answer: models.Published) -> RenderableType:
@@ -45,7 +47,7 @@ def published(answer: models.Published) -> RenderableType:
 def feeds(answer: models.Feeds) -> RenderableType:
     """A line for each feed."""
     rows = ((one.feed, one.head, layout.moment(one.updated_at)) for one in answer.feeds)
-    return layout.table("feed, head, published", rows, none="No feeds yet.")
+    return layout.table("feed, head, published", rows, none="Nothing here.")
 
 
 def item(answer: models.FeedItem) -> RenderableType:

@@ -50,7 +50,7 @@ class Operations:
     def _parameters(self, rows: list[Row]) -> list[dict[str, Any]]:
         row = rows[0]
         fields = {field.encode_name: field for field in structs.fields(row.ask)}
-        found = [self._parameter("path", name, fields[name], required=True) for name in _named(row)]
+        found = [self._parameter(row, "path", fields[name], required=True) for name in _named(row)]
         told = set(_named(row))
         for one in rows:
             if one.flag is not None:
@@ -59,22 +59,24 @@ class Operations:
             for field in structs.fields(one.ask) if one.reads or one.body == "bytes" else ():
                 if field.encode_name not in {*told, one.header}:
                     told.add(field.encode_name)
-                    found.append(self._parameter("query", field.encode_name, field, field.required))
+                    found.append(self._parameter(one, "query", field, field.required))
         return found + self._headers(row, fields)
 
     def _headers(self, row: Row, fields: dict[str, structs.FieldInfo]) -> list[dict[str, Any]]:
         found = []
         if row.header is not None and row.body != "bytes":  # whose type is told by the body's own
-            name = "-".join(part.capitalize() for part in row.header.split("_"))
-            found.append(self._parameter("header", name, fields[row.header], row.needs_header))
+            found.append(self._parameter(row, "header", fields[row.header], row.needs_header))
         if row.answer_body == "bytes":
             found += [_header(name, text) for name, text in _CONDITIONS.items()]
         if row.ask is ListEvents:
             found.append(_header("Last-Event-ID", _LAST_EVENT))
         return found
 
-    def _parameter(self, place: str, name: str, field: structs.FieldInfo, required: bool) -> dict[str, Any]:
-        schema = _not_null(self._schemas.field(field, asked=True))
+    def _parameter(self, row: Row, place: str, field: structs.FieldInfo, required: bool) -> dict[str, Any]:
+        name = field.encode_name
+        if place == "header":
+            name = "-".join(part.capitalize() for part in name.split("_"))
+        schema = _not_null(self._schemas.field(row.ask, field, asked=True))
         example = Examples(self._schemas.written).field(field.encode_name, schema)
         parameter = {
             "name": name, "in": place, "description": schema.pop("description", ""), "required": required,

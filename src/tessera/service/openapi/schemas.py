@@ -9,7 +9,7 @@ from typing import Any, Final, get_args, get_origin
 
 from msgspec import UNSET, inspect, structs
 
-from tessera.service.openapi.words import FIELDS
+from tessera.service.openapi.words import FIELDS, text_of
 from tessera.tools.schemas import bounds
 
 Schema = dict[str, Any]
@@ -71,7 +71,7 @@ class Schemas:
         for field in structs.fields(model):
             if field.encode_name in without:
                 continue
-            properties[field.encode_name] = self.field(field, asked)
+            properties[field.encode_name] = self.field(model, field, asked)
             if field.required or (not asked and field.default is not UNSET):
                 required.append(field.encode_name)
         return {
@@ -80,15 +80,15 @@ class Schemas:
             **({"additionalProperties": False} if config.forbid_unknown_fields else {}),
         }  # fmt: skip
 
-    def field(self, field: structs.FieldInfo, asked: bool) -> Schema:
-        """The schema of a field, with what it is for and what stands there when it is left out."""
+    def field(self, model: type[Any], field: structs.FieldInfo, asked: bool) -> Schema:
+        """The schema of a model's field, with what it is for and what stands there when it is left out."""
         schema = self._of_annotation(field.type, asked)
         word = FIELDS.get(field.encode_name)
         if word is not None and word.is_object and not schema:
             may_lack = asked and not field.required
             schema = {"type": ["object", "null"] if may_lack else "object", "additionalProperties": True}
-        if word is not None and word.text:
-            schema = {**schema, "description": word.text}
+        if text := text_of(model, field.encode_name):
+            schema = {**schema, "description": text}
         if asked and isinstance(field.default, str | int | float):
             schema = {**schema, "default": field.default}
         return schema

@@ -135,7 +135,7 @@ FIELDS: Final[dict[str, Word]] = {
     "updated_at": Word(_AT, "When it changed last."),
     "usage": Word({"input_tokens": 900, "output_tokens": 80}, "A JSON object.", is_object=True),
     "value": Word({"text": "remember this"}, "Any JSON, up to 1 MiB."),
-    "version": Word(1, "Which version; a look that leaves it out gets the latest."),
+    "version": Word(1, "Counted from 1; a look that names none gets the latest."),
     "wait": Word(0, "For how many seconds to wait for it."),
     "wait_reason": Word(None, "What a waiting task waits for."),
     "wait_seconds": Word(20, "For how many seconds to wait for work."),
@@ -143,7 +143,31 @@ FIELDS: Final[dict[str, Word]] = {
     "worker": Word("reviewer-1", "Who works: a name, always the same."),
     "workspace_id": Word("ws_house", "The workspace."),
 }
+# What a field is for in one model, where its name's text would be wrong.
+_IN_ONE: Final[dict[str, str]] = {
+    "Claimed.brief": "What is to be done, in words.",
+    "Claimed.input": "What comes with the brief: any JSON.",
+    "ClaimView.state": "Where the claim is: `reserved`, then `claimed`, `missed` or `void`.",
+    "Content.key": "The object's key; null for a blob.",
+    "Counts.queues": "Each queue's tasks by state, by the queue's name.",
+    "Details.brief": "What is to be done, in words.",
+    "Details.input": "What comes with the brief: any JSON.",
+    "FeedPage.next": "Where the next page begins, though nothing may be there yet.",
+    "Health.queues": "Each queue's tasks and what is late, by the queue's name.",
+    "Health.version": "Of the software.",
+    "IssuedKey.key": "The secret. No other answer ever shows it.",
+    "LiteTaskSpec.brief": "What is to be done, in words.",
+    "LiteTaskSpec.input": "What comes with the brief: any JSON.",
+    "Proof.status": "Whether the log's own rows have been read again.",
+    "Queues.queues": "The queues with their settings.",
+    "TopicMessages.next": "Where the next page begins, though nothing may be there yet.",
+}
 # Fields that may be left out and still say what a request is for.
 TELLING: Final = frozenset(
     {"queue", "output", "status", "usage", "cost_usd", "name", "days", "wait_seconds", "idempotency_key"}
 )
+
+
+def text_of(model: type[Struct], field: str) -> str:
+    """What a field of a model is for; empty if nothing is said of it."""
+    return _IN_ONE.get(f"{model.__name__}.{field}") or (FIELDS[field].text if field in FIELDS else "")
