@@ -31,7 +31,6 @@ from tessera.storage.sqlite import Writer
 MEMORY_DISK = "/dev/shm"
 PAIRS, SIZE, ROUNDS = 5_000, 100, 3
 BUSY_SECONDS_MAX = 60
-OUTPUT = {"items": [1, 2, 3], "score": 0.5, "summary": "y" * 300}
 
 
 class Spent:
@@ -80,19 +79,13 @@ def watched() -> Iterator[Spent]:
 def alone(store: tessera.Tessera) -> None:
     """Pairs, one after the other."""
     for _ in range(PAIRS):
-        lease = store.claim("q", "w")
-        store.submit(lease.task_id, lease.fencing_token, OUTPUT, f"{lease.task_id}:{lease.fencing_token}")
+        queue.pair(store)
 
 
 def in_batches(store: tessera.Tessera) -> None:
     """As many pairs, a hundred at a time."""
     for _ in range(PAIRS // SIZE):
-        asks = [
-            dict(task_id=lease.task_id, fencing_token=lease.fencing_token, output=OUTPUT,
-                 idempotency_key=f"{lease.task_id}:{lease.fencing_token}")
-            for lease in store.claim_batch("q", "w", SIZE)
-        ]  # fmt: skip
-        store.submit_batch(asks)
+        queue.batch(store, SIZE)
 
 
 def statements(title: str, run: Callable[[tessera.Tessera], None], folder: Path) -> None:

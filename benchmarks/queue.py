@@ -10,6 +10,7 @@ group commit gains more, where the machine is slow, the work of a verb counts mo
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from tessera.surface import SURFACE
 SECONDS = 1.0
 TASKS = 60_000
 OUTPUT = Raw(plain.OUTPUT.encode())
+VALUE = json.loads(plain.OUTPUT)
 CLAIM, SUBMIT = SURFACE["claim"].run(), SURFACE["submit"].run()
 ADD = """insert into tasks (task_id, queue, lane, state, priority, created_at, updated_at)
   with recursive g (i) as (select 1 union all select i + 1 from g where i < ?1)
@@ -109,12 +111,28 @@ def loop(path: Path, callers: int, times: list[float]) -> int:
     return asyncio.run(on_loop(path, callers, times))
 
 
+def pair(store: tessera.Tessera) -> None:
+    """A claim and its submit through the synchronous library."""
+    lease = store.claim("q", "w")
+    store.submit(lease.task_id, lease.fencing_token, VALUE, f"{lease.task_id}:{lease.fencing_token}")
+
+
+def batch(store: tessera.Tessera, size: int) -> int:
+    """The same for so many tasks at once; how many there were."""
+    asks = [
+        dict(task_id=lease.task_id, fencing_token=lease.fencing_token, output=VALUE,
+             idempotency_key=f"{lease.task_id}:{lease.fencing_token}")
+        for lease in store.claim_batch("q", "w", size)
+    ]  # fmt: skip
+    store.submit_batch(asks)
+    return len(asks)
+
+
 def library(store: tessera.Tessera, end: float) -> int:
-    """Pairs through the synchronous library, one at a time."""
-    done, output = 0, {"items": [1, 2, 3], "score": 0.5, "summary": "y" * 300}
+    """Pairs one at a time."""
+    done = 0
     while time.perf_counter() < end:
-        lease = store.claim("q", "w")
-        store.submit(lease.task_id, lease.fencing_token, output, f"{lease.task_id}:{lease.fencing_token}")
+        pair(store)
         done += 1
     return done
 
@@ -138,19 +156,11 @@ def library_threads(path: Path, number: int) -> int:
 
 def library_batches(path: Path, size: int) -> int:
     """Batches through the synchronous library."""
-    done, output = 0, {"items": [1, 2, 3], "score": 0.5, "summary": "y" * 300}
+    done = 0
     with tessera.open(str(path)) as store:
         end = time.perf_counter() + SECONDS
         while time.perf_counter() < end:
-            leases = store.claim_batch("q", "w", size)
-            store.submit_batch(
-                [
-                    dict(task_id=lease.task_id, fencing_token=lease.fencing_token, output=output,
-                         idempotency_key=f"{lease.task_id}:{lease.fencing_token}")
-                    for lease in leases
-                ]
-            )  # fmt: skip
-            done += len(leases)
+            done += batch(store, size)
     return done
 
 
