@@ -134,7 +134,7 @@ async def _documents_and_bytes(ask: Any, name: str) -> list[Any]:
     recalled = await ask("match_reflex", f"what {name} does")
     told += [recalled.matches[0].step, recalled.matches[0].exact, recalled.warnings]
     told.append((await ask("publish_feed", f"feed-{name}", {"n": 1})).cursor)
-    page = await ask("poll_feed", f"feed-{name}", 0, wait=1)
+    page = await ask("poll_feed", f"feed-{name}", 0, wait_seconds=1)
     told += [[item.payload for item in page.items], page.next]
     for refused in (("put_record", "facts", name, 1, 1), ("put_object", "nouns", name, b"")):
         try:

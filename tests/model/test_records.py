@@ -215,7 +215,7 @@ class Records(RuleBasedStateMachine):
         """Waiting is passing the scripted time: whoever finds nothing has waited all of it, and no more."""
         items = self.feeds.get(feed, [])[after : after + limit]
         before = self.world.elapsed_us
-        answer = msgspec.to_builtins(self.store.poll_feed(feed, after, limit=limit, wait=wait))
+        answer = msgspec.to_builtins(self.store.poll_feed(feed, after, limit=limit, wait_seconds=wait))
         assert answer == {"feed": feed, "items": items, "next": items[-1]["cursor"] if items else after}
         assert self.world.elapsed_us - before == (0 if items else int(wait * SECOND_US))
 

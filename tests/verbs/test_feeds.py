@@ -111,7 +111,7 @@ def test_the_form_of_a_feed(bench: Bench) -> None:
     for limit in (0, -1, 10_001, "5"):
         refused(bench, "invalid_request", store.poll_feed, "f", limit=limit)
     for wait in (-1, 30.1, "5", None):
-        refused(bench, "invalid_request", store.poll_feed, "f", wait=wait)
+        refused(bench, "invalid_request", store.poll_feed, "f", wait_seconds=wait)
     for payload in (float("nan"), 2**53, "\ud800", "x" * (MIB - 1)):
         assert "payload" in refused(bench, "invalid_request", store.publish_feed, "f", payload).detail
     assert store.publish_feed("x" * 64, "x" * (MIB - 2)).cursor == 1
@@ -130,10 +130,10 @@ def test_waiting_for_an_item(bench: Bench) -> None:
     """A poll that waits is answered as soon as something is there, at the latest when its time is up, and
     counts no more than its key does at that instant.
     """
-    assert bench.store.poll_feed("f", wait=5).items == []
+    assert bench.store.poll_feed("f", wait_seconds=5).items == []
     assert bench.world.elapsed_us == 5 * SECOND_US
     bench.store.publish_feed("f", 1)
-    assert bench.store.poll_feed("f", wait=5).items[0].payload == 1
+    assert bench.store.poll_feed("f", wait_seconds=5).items[0].payload == 1
     assert bench.world.elapsed_us == 5 * SECOND_US
 
     keyed, key_id = bench.key(scopes=["store"]), bench.key_id()
@@ -145,7 +145,7 @@ def test_waiting_for_an_item(bench: Bench) -> None:
 
     keyed._door._runtime = replace(keyed._door._runtime, sleep=revokes)
     with pytest.raises(Unauthorized):
-        keyed.poll_feed("f", 1, wait=5)
+        keyed.poll_feed("f", 1, wait_seconds=5)
 
 
 def test_another_process_publishes(bench: Bench) -> None:
@@ -154,6 +154,6 @@ def test_another_process_publishes(bench: Bench) -> None:
     published = threading.Timer(0.3, lambda: beside.publish_feed("f", "there"))
     published.start()
     with tessera.open(str(bench.path)) as waiting:
-        assert waiting.poll_feed("f", wait=30).items[0].payload == "there"
+        assert waiting.poll_feed("f", wait_seconds=30).items[0].payload == "there"
     published.join()
     beside.close()

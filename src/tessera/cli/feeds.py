@@ -78,11 +78,11 @@ def poll(
       tessera feeds poll findings --follow --json
     """
     if not follow:
-        say(store.poll_feed(feed, after, limit=limit, wait=wait))
+        say(store.poll_feed(feed, after, limit=limit, wait_seconds=wait))
         return
     try:
         while True:
-            page = store.poll_feed(feed, after, limit=limit, wait=WAIT_SECONDS_MAX)
+            page = store.poll_feed(feed, after, limit=limit, wait_seconds=WAIT_SECONDS_MAX)
             for item in page.items:
                 say(item)
             after = page.next

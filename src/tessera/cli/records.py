@@ -42,7 +42,10 @@ def put(store: Tessera, say: Any, name: str, key: str, value: Any, expected_vers
       tessera records put facts capital '{"is": "Paris"}'
       tessera records put facts capital @capital.json --expected-version 1
     """
-    say(store.put_record(name, key, value, expected_version))
+    from tessera import models
+
+    written = store.put_record(name, key, value, expected_version)
+    say(models.Written([written]), wire=written)
 
 
 @records.command("put-batch")

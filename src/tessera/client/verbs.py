@@ -377,12 +377,12 @@ class AsyncVerbs:
         return await self._call("publish_feed", feed=feed, payload=payload)
 
     async def poll_feed(
-        self, feed: str, after: int = 0, *, limit: int = 100, wait: float = 0
+        self, feed: str, after: int = 0, *, limit: int = 100, wait_seconds: float = 0
     ) -> models.FeedPage:
         """The items of a feed after a cursor, at most 10,000; pass its `next` as `after` to go on. With
-        `wait` (0 to 30 seconds) an empty answer is given only when nothing has come in that time.
+        `wait_seconds` (0 to 30) an empty answer is given only when nothing has come in that time.
         """
-        return await self._call("poll_feed", feed=feed, after=after, limit=limit, wait=wait)
+        return await self._call("poll_feed", feed=feed, after=after, limit=limit, wait=wait_seconds)
 
     async def put_blob(self, data: bytes | BinaryIO) -> str:
         """Store up to 16 MiB, given as bytes or as a file open for reading, and return their SHA-256. The

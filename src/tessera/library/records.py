@@ -67,8 +67,10 @@ class RecordVerbs:
         """Append a JSON value to a feed and return its cursor; the first one makes the feed."""
         return self._call("publish_feed", feed=feed, payload=payload)
 
-    def poll_feed(self, feed: str, after: int = 0, *, limit: int = 100, wait: float = 0) -> models.FeedPage:
+    def poll_feed(
+        self, feed: str, after: int = 0, *, limit: int = 100, wait_seconds: float = 0
+    ) -> models.FeedPage:  # fmt: skip
         """The items of a feed after a cursor, at most 10,000; pass its `next` as `after` to go on. With
-        `wait` (0 to 30 seconds) an empty answer is given only when nothing has come in that time.
+        `wait_seconds` (0 to 30) an empty answer is given only when nothing has come in that time.
         """
-        return self._call("poll_feed", feed=feed, after=after, limit=limit, wait=wait)
+        return self._call("poll_feed", feed=feed, after=after, limit=limit, wait=wait_seconds)
