@@ -19,6 +19,7 @@ BLOB_BYTES_MAX: Final = 16 << 20
 CHUNK_BYTES_MAX: Final = 1 << 20  # of a blob's stored pieces
 DESCRIPTION_BYTES_MAX: Final = 8 << 10
 DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
+FIELD_CHARS_SHOWN_MAX: Final = 32  # of a field's name that no request has; a key would be longer
 
 WORKER_CHARS_MAX: Final = 200
 LABEL_CHARS_MAX: Final = 200  # a key's label
