@@ -21,11 +21,11 @@ from tessera.rows import EdgeRow, EventMark, InputRow, ParkedRow, Relative, Task
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339_or_none
-from tessera.states import INPUT, WAITING
 from tessera.steps import tasks as steps
 from tessera.storage.port import Transaction
 from tessera.verbs import looks
 from tessera.verbs.define_queue import shown
+from tessera.verbs.resume import refuse_unless_parked
 
 
 class AskParked(Struct, frozen=True):
@@ -134,8 +134,7 @@ def parked_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef)
     task = steps.known(tx, caller, ask.task_id)
     grants.covers_task(caller, steps.queue_of(tx, task).name, task.kind)
     grants.may_start(caller, task.effect)
-    if task.state != WAITING or task.wait_reason != INPUT:
-        raise InvalidState("the task is not parked")
+    refuse_unless_parked(tx, task)
     grants.may_resume(caller, task.parked_by)
     if task.due is not None and task.due <= tx.now:
         raise InvalidState("the time to answer is up")

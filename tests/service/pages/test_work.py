@@ -176,13 +176,17 @@ def test_lists_what_one_may_answer(service: Running, visit: Visit) -> None:
 
 
 def test_a_park_is_answered_once(service: Running, queue: str, visit: Visit) -> None:
-    """A form sent twice, or made for an earlier park, is 409 and changes nothing."""
+    """A form sent twice, or made for an earlier park, is 409 and changes nothing; the former is told that the
+    task was resumed already.
+    """
     task_id = parked(service, queue)
     first, second = visit(service.admin), visit(service.admin)
     path = f"/work/tasks/{task_id}"
     late = second.get(path).form(path)
     first.send(path, path, input="yes")
-    assert "not parked" in second.post(path, {**late, "input": "no"}, status=409).text
+    told = second.post(path, {**late, "input": "no"}, status=409).text
+    assert "not parked: its park 1 has an input, and it was resumed already" in told
+    assert "it was resumed already" in second.get(path, status=409).text
     lease = service.claim(queue).json
     again = {"task_id": task_id, "fencing_token": lease["fencing_token"], "reason": "and now?"}
     service.post("/v1/tasks/park", again)
