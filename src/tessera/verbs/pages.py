@@ -45,9 +45,12 @@ class ParkedTasks(Struct, frozen=True):
 
 
 class ParkedTask(Struct, frozen=True):
-    """One of them, whole: the task, what it was answered before, and what its input must look like."""
+    """One of them, whole: the task, the name of the key that parked it if it has one, what it was answered
+    before, and what its input must look like.
+    """
 
     view: TaskView
+    parked_by: str | None
     inputs: list[InputRow]
     schema: str | None
     due: int | None
@@ -139,8 +142,10 @@ def parked_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef)
     if task.due is not None and task.due <= tx.now:
         raise InvalidState("the time to answer is up")
     schema = tx.one("schema_of_park", serial=task.serial, park=task.parks)
+    key = None if task.parked_by is None else tx.one("key_named", key_id=task.parked_by)
     return ParkedTask(
         view=steps.view(tx, caller, task),
+        parked_by=None if key is None else key.name,
         inputs=tx.all("inputs_of", serial=task.serial)[-RESULTS_SHOWN_MAX:],
         schema=None if schema is None else schema.value,
         due=task.due,
