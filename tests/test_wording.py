@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tessera import models
 from tessera.errors import InvalidRequest
 from tessera.limits import DETAIL_CHARS_MAX, FIELD_CHARS_SHOWN_MAX
 from tessera.models.base import Nothing, convert, decode
 from tessera.surface import SURFACE
+from tessera.wording import lone_surrogate
 
 
 def refusal(document: object, model: type[models.Model]) -> str:
@@ -122,6 +126,49 @@ def test_half_of_a_pair_is_told_with_its_place(text: str, at: int | None) -> Non
         assert text[at : at + 2] == r"\u"
     else:
         assert "surrogate is" not in raised.value.detail
+
+
+PIECES = st.sampled_from(
+    [
+        r"\ud83d",
+        r"\uDBFF",
+        r"\ude00",
+        r"\uDFFF",
+        r"\ud7ff",
+        r"\ue000",
+        r"\u0041",
+        r"\\",
+        r"\"",
+        r"\n",
+        "ud83d",
+        "é",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_the_first_half_of_a_pair_is_where_python_s_parser_leaves_one(text: str) -> None:
+    """In any string of escapes the place that is told is that of the first surrogate which Python's own
+    parser leaves alone; without one there is nothing to tell.
+    """
+    document = f'"{text}"'.encode()
+    try:
+        msgspec.json.decode(document)
+        said = None
+    except msgspec.DecodeError as error:
+        said = lone_surrogate(error, document)
+    if not holds_half(document):
+        assert said is None
+        return
+    assert said is not None
+    at = int(said.removeprefix("a lone surrogate is no Unicode text (byte ").removesuffix(")"))
+    assert not holds_half(document[:at] + b'"')
+    assert holds_half(document[: at + 6] + b'"')
+
+
+def holds_half(document: bytes) -> bool:
+    """Whether Python's parser finds half of a pair in the text."""
+    return any("\ud800" <= character <= "\udfff" for character in json.loads(document))
 
 
 @pytest.mark.parametrize(
