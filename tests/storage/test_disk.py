@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -62,16 +63,36 @@ def test_a_log_that_cannot_be_moved_is_told(
 ) -> None:
     """A commit stands even if moving the log fails after it; the failure is in the process's log."""
     monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_COMMITS", 1)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
     with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
         store.define_queue("q")
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "s.db").stat().st_size, unlimited[1]))
+        try:
+            store.enqueue(queue="q", kind="k", brief={"x": "y" * 100_000})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        assert "could not be checkpointed" in caplog.text
+        assert store.counts(recount=True).queues["q"].ready == 1
+
+
+def test_a_log_that_another_process_moves_is_no_trouble(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While another process moves the log nobody else can, and nobody is told: it is being done."""
+    monkeypatch.setattr("tessera.storage.checkpoints.CHECKPOINT_COMMITS", 1)
+    with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
+        store.define_queue("q")
+        moved = (tmp_path / "s.db").stat().st_size
         program = [sys.executable, "-c", HOLDS_THE_CHECKPOINT_LOCK, str(tmp_path / "s.db-shm")]
         with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout is not None
             other.stdout.readline()
-            store.enqueue(queue="q", kind="k", brief={})
+            store.enqueue(queue="q", kind="k", brief={"x": "y" * 100_000})
+            assert (tmp_path / "s.db").stat().st_size == moved
             other.communicate()
-        assert "could not be checkpointed" in caplog.text
-        assert store.counts(recount=True).queues["q"].ready == 1
+        assert caplog.records == []
+        store.pause_queue("q")
+        assert (tmp_path / "s.db").stat().st_size > moved
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ DAMAGE = [
     ),
     ("update tasks set attempts = 5 where task_id = 'held'", "tasks", "task held", "5 attempts"),
     (
+        "update tasks set failures = 1 where task_id = 'held'",
+        "tasks",
+        "task held",
+        "1 failures, the log has 0",
+    ),
+    ("update tasks set failures = 0 where task_id = 'dead'", "tasks", "task dead", "0 failures, the log has"),
+    ("update tasks set due = 1 where task_id = 'held'", "waits", "task held", "falls due"),
+    ("update tasks set due = 1 where task_id = 'parent'", "waits", "task parent", "falls due"),
+    ("update tasks set due = 1 where task_id = 'done'", "waits", "task done", "falls due"),
+    (
         "update tasks set fencing_token = 0 where task_id = 'parked'",
         "tasks",
         "task parked",

@@ -52,6 +52,7 @@ class TaskToCheck(Row, frozen=True):
     task_id: str
     state: int
     attempts: int
+    failures: int
     parks: int
     fencing_token: int
 

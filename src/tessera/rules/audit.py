@@ -37,16 +37,18 @@ def _rules() -> dict[int, tuple[int, int]]:
 _RULES = _rules()
 _CLAIMED, _SUBMITTED = EVENT_NUMBER["claimed"], EVENT_NUMBER["submitted"]
 _PARKED, _RESTORED = EVENT_NUMBER["parked"], EVENT_NUMBER["store_restored"]
+_FAILURES = EVENT_NUMBER["retry_scheduled"], EVENT_NUMBER["dead_lettered"]
+_MAY_FAIL = _BIT[STATES[LEASED]] | _BIT[_FAILING]  # a ready task that is buried has not failed
 
 
 class _History:
     """What the log has told of one task so far, and what its results add to that."""
 
-    __slots__ = ("claims", "good", "may_be", "parks", "results", "submits", "token")
+    __slots__ = ("claims", "failures", "good", "may_be", "parks", "results", "submits", "token")
 
     def __init__(self) -> None:
         self.may_be = _BIT[_NOTHING]
-        self.claims = self.token = self.submits = self.parks = self.results = self.good = 0
+        self.claims = self.token = self.submits = self.failures = self.parks = self.results = self.good = 0
 
 
 class Audit:
@@ -89,6 +91,8 @@ class Audit:
             yield thing, f"is {state}, but the log leaves it {_words(told.may_be)}"
         if task.attempts != told.claims:
             yield thing, f"has {task.attempts} attempts, the log has {told.claims} claims"
+        if task.failures != told.failures:
+            yield thing, f"has {task.failures} failures, the log has {told.failures}"
         if task.parks != told.parks:
             yield thing, f"has {task.parks} parks, the log has {told.parks}"
         if task.fencing_token < told.token:
@@ -104,6 +108,7 @@ class Audit:
         name = EVENT_TYPES[event.type]
         if not before & told.may_be:
             yield thing, f"says {name} of task {event.task_id}, which was {_words(told.may_be)}"
+        told.failures += event.type in _FAILURES and bool(told.may_be & _MAY_FAIL)
         told.may_be = after
         told.submits += event.type == _SUBMITTED
         told.parks += event.type == _PARKED

@@ -50,6 +50,8 @@ class AfterCommits:
             self._commits = 0
             try:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.BusyError:
+                pass  # another process is at it
             except apsw.Error as error:  # the commit stands, and the next time comes
                 log.warning("the write-ahead log could not be checkpointed: %s", error)
         return apsw.SQLITE_OK

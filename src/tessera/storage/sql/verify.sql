@@ -79,16 +79,20 @@ from (
 
 -- name: waiting_wrong
 -- row: Wrong
--- Tasks whose state and reason to wait do not belong together, and inputs that are not those of their parks.
+-- Tasks whose state and reason to wait do not belong together, or that time would move though it may not, and inputs
+-- that are not those of their parks.
 select 'task ' || t.task_id as thing,
   case when (t.state = 2) <> (t.wait_reason is not null) then 'waits without a reason, or has one and does not wait'
   when t.wait_reason = 0 and t.pending_children = 0 then 'waits for children, but none is open'
   when t.wait_reason = 1 and t.pending_deps = 0 then 'waits for dependencies, but none is open'
+  when t.due is not null and t.state <> 0 and coalesce(t.wait_reason, -1) <> 2
+  then 'falls due, but neither starts later nor is parked'
   else 'was parked ' || t.parks || ' times, which its inputs do not answer' end as says
 from tasks t
 where (t.state = 2) <> (t.wait_reason is not null)
    or (t.wait_reason = 0 and t.pending_children = 0)
    or (t.wait_reason = 1 and t.pending_deps = 0)
+   or (t.due is not null and t.state <> 0 and coalesce(t.wait_reason, -1) <> 2)
    or (t.state < 3 and (select count(*) from task_inputs i where i.serial = t.serial)
        <> t.parks - (case when t.state = 2 and t.wait_reason = 2 then 1 else 0 end))
    or (t.parks > 0 and exists (select 1 from task_inputs i where i.serial = t.serial and i.park > t.parks));
@@ -103,7 +107,7 @@ where e.seq > :after order by e.seq limit :limit;
 -- name: tasks_to_check
 -- row: TaskToCheck
 -- A page of tasks, as far as the log tells of them.
-select serial, task_id, state, attempts, parks, fencing_token from tasks
+select serial, task_id, state, attempts, failures, parks, fencing_token from tasks
 where serial > :after order by serial limit :limit;
 
 -- name: record_chains_wrong
