@@ -93,6 +93,15 @@ def test_an_odd_name_is_not_repeated(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "end", ["tasks[\x1b]", "tasks[" + "A" * 43 + "]", "tasks[" + "1" * 43 + "]", "tasks\n"]
+)
+def test_no_place_is_made_up_of_a_name(end: str) -> None:
+    """A name that ends like a place, as the decoder writes them, smuggles nothing into the refusal."""
+    said = refusal({f"a` - at `$.{end}": 1}, models.TaskBatch)
+    assert said == "Unknown field, its name not shown (required: tasks)"
+
+
 def test_no_request_has_so_many_fields_that_a_refusal_is_cut() -> None:
     """The fields of every request and the longest name that is repeated fit into a detail."""
     for row in SURFACE.values():

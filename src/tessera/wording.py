@@ -25,7 +25,10 @@ _NUMBER = re.compile(r"Expected `(int|float)[^`]*`, got `str`")
 _NUMBERS = {"int": "Not a whole number", "float": "Not a number"}
 _BOUND = re.compile(r"Expected `(\w+)`(?: of length)? ([<>])= ([\d.-]+)")
 _COUNTED = {"str": "character", "array": "item", "object": "name"}
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.([^`]+)`)?", re.DOTALL)
+_UNKNOWN = re.compile(
+    r"Object contains unknown field `(.*?)`(?: - at `\$\.((?:[a-z0-9_.]|\[(?:\d{1,9}|\.{3})\])++)`)?",
+    re.DOTALL,
+)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _ALIKE_MIN = 0.85  # of a name that is taken for another, by Jaro and Winkler: how it begins counts for more
 _KIND = re.compile(r"Expected `([\w |]+)`, got `(\w+)`")
