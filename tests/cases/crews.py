@@ -29,6 +29,7 @@ def ended_well(processes: Sequence[subprocess.Popen[str]]) -> None:
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
-    for process in processes:
-        _, said = process.communicate(timeout=120)
-        assert (process.returncode, said) == (0, "")
+    said = [process.communicate(timeout=120)[1] for process in processes]
+    assert [(process.returncode, text) for process, text in zip(processes, said, strict=True)] == [
+        (0, "") for _ in processes
+    ]

@@ -21,6 +21,7 @@ from verbs.bench import Bench
 
 import tessera
 from tessera.errors import StaleLease
+from tessera.limits import NESTING_LEVELS_MAX
 from tessera.storage.migrate import migrate, migrations
 from tessera.testing import World
 
@@ -162,7 +163,7 @@ def step(
         held.append(found)
     elif lease and act in {"submit", "fail"}:
         store.submit(*mine, {}, f"key-{number}", ok=act == "submit", error=None if act == "submit" else "no")
-    elif lease and act == "split":
+    elif lease and act == "split" and lease.depth < NESTING_LEVELS_MAX:
         store.split(*mine, [{"brief": {}}, {"brief": {}, "after": [0]}])
     elif lease and act == "park":
         store.park(*mine, "r", 30)
