@@ -19,6 +19,7 @@ BLOB_BYTES_MAX: Final = 16 << 20
 CHUNK_BYTES_MAX: Final = 1 << 20  # of a blob's stored pieces
 DESCRIPTION_BYTES_MAX: Final = 8 << 10
 DETAIL_CHARS_MAX: Final = 300  # of a problem's text that quotes a parser
+FIELD_CHARS_SHOWN_MAX: Final = 32  # of a field's name that no request has; a key would be longer
 
 WORKER_CHARS_MAX: Final = 200
 LABEL_CHARS_MAX: Final = 200  # a key's label
@@ -122,6 +123,7 @@ DISK_BYTES_SPARE: Final = 256 << 20  # below this a store should be given room
 CLOCK_BEHIND_SECONDS: Final = 5  # of the wall clock behind a store's last instant: worth a word
 REAP_SECONDS_MAX: Final = 60  # the reaper runs at least so often (specification §5.3)
 JSON_BODY_BYTES_MAX: Final = 4 << 20
+PARTS_PER_BODY_MAX: Final = 65_536  # lists and objects of a JSON body: some 0.1 s of the loop
 BODIES_BYTES_MAX: Final = 256 << 20  # of all requests that a service is reading
 TARGET_BYTES_MAX: Final = 52 << 10  # of a request's target: a search may be so long, in percents
 HEAD_BYTES_MAX: Final = 64 << 10  # of target and headers; and of trailers and the like in a body

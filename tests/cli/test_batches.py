@@ -107,6 +107,14 @@ def test_what_is_json_but_no_batch_is_refused_by_the_store(cli, command, text) -
     assert cli.json("tasks", "list")["tasks"] == []
 
 
+def test_a_misspelt_field_of_a_file_is_told_with_the_one_that_was_meant(cli) -> None:
+    """A field that no task has is named with its place in the file, and with the field that was meant."""
+    refused = cli("enqueue-batch", "-", input=lines(spec(), {**spec(), "prority": 3}), code=1)
+
+    said = "error: invalid_request: tasks[1]: unknown field 'prority': did you mean 'priority'?"
+    assert refused.stderr.startswith(said)
+
+
 def test_enqueue_batch_is_all_or_none(cli) -> None:
     """One bad task refuses the batch, named by its place, and nothing is put on a queue."""
     given = lines(*(spec() for _ in range(9)), spec(queue="absent"))

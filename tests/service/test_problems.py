@@ -36,6 +36,21 @@ def test_h08_other_methods_are_told_which_there_are(service: Running, template: 
     assert (options.status, options.headers["allow"]) == (204, allowed)
 
 
+def test_a_misspelt_field_is_told_with_the_one_that_was_meant(service: Running) -> None:
+    """A body's and a query's unknown field is told with the one that was meant; without a near one, and
+    where one is missing, with all that are taken.
+    """
+    assert (
+        service.post("/v1/tasks", {"queu": "q"}).json["detail"]
+        == "Unknown field 'queu': did you mean 'queue'?"
+    )
+    assert service.get("/v1/tasks?limt=3").json["detail"] == "Unknown field 'limt': did you mean 'limit'?"
+    taken = "(optional: after, kind, limit, queue, state)"
+    assert service.get("/v1/tasks?colour=red").json["detail"] == f"Unknown field 'colour' {taken}"
+    lacking = service.post("/v1/tasks", {"queue": "q"}).json["detail"]
+    assert lacking.startswith("Field 'kind' is missing (required: brief, kind, queue; optional: ")
+
+
 def test_a_look_at_a_writing_path_changes_nothing(service: Running) -> None:
     """GET on every writing path leaves counts and log as they were."""
     service.queue("untouched")

@@ -96,6 +96,12 @@ def test_a_claim_answers_in_an_object() -> None:
     assert jsonschema_rs.validator_for(claim.gives).is_valid(answer)
 
 
+def test_a_misspelt_argument_is_told_with_the_one_that_was_meant() -> None:
+    """An argument that a tool has not is refused with the one that was meant."""
+    with pytest.raises(InvalidRequest, match=r"^Unknown field 'wroker': did you mean 'worker'\?$"):
+        catalog(False)["claim"].ask({"queue": "q", "wroker": "w"})
+
+
 @pytest.mark.parametrize("code", sorted(set(REGISTRY) - {"method_not_allowed", "range_not_satisfiable"}))
 def test_every_refusal_says_what_next(code: str) -> None:
     """The problem document of each code that a tool can meet holds a next step of its own."""

@@ -69,7 +69,9 @@ def test_what_is_no_park(bench: Bench, park: Any) -> None:
 
 
 def test_only_parked_tasks(bench: Bench) -> None:
-    """Ready, leased, ended and otherwise waiting tasks have no park to answer."""
+    """Ready, leased, ended and otherwise waiting tasks have no park to answer; of one whose park has been
+    answered that is told.
+    """
     bench.queue("q", max_attempts=1)
     bench.enqueue(task_id="ready", delay_seconds=100)
     bench.enqueue(task_id="dependent", depends_on=["ready"])
@@ -80,10 +82,12 @@ def test_only_parked_tasks(bench: Bench) -> None:
     bench.store.split("parent", split.fencing_token, [{"brief": {}, "task_id": "leased"}])
     bench.claim()
     for task_id in ("ready", "dependent", "done", "dead", "cancelled", "parent", "leased"):
-        refused(bench, "invalid_state", bench.store.resume, task_id, 1)
+        told = refused(bench, "invalid_state", bench.store.resume, task_id, 1)
+        assert told.detail == "the task is not parked"
     resumed = bench.parked().task_id
     bench.store.resume(resumed, 1)
-    refused(bench, "invalid_state", bench.store.resume, resumed, 2)
+    told = refused(bench, "invalid_state", bench.store.resume, resumed, 2)
+    assert told.detail == "the task is not parked: its park 1 has an input, and it was resumed already"
 
 
 def test_a_park_whose_time_is_up(bench: Bench) -> None:

@@ -34,6 +34,7 @@ from tessera.service.mcp import ALLOW, PATHS, Mcp
 from tessera.service.metrics import GONE, OK, Metrics
 from tessera.service.own import MCP, METRICS, OPEN_PATHS
 from tessera.service.pages.pages import Pages
+from tessera.service.parts import refuse_many_parts
 from tessera.service.raw import RawRoutes
 from tessera.service.replies import Replies
 from tessera.service.request import Request
@@ -215,6 +216,7 @@ class Service:
         whole = request.words is not None and not request.words.unread()
         body = await self._bodies.read(request.headers, request.receive, whole=whole)
         refuse_own_key(request.headers, body)
+        refuse_many_parts(body)
         return body
 
     async def _run(self, request: Request, target: Target, caller: Caller, ask: Model) -> Answer | None:

@@ -21,11 +21,11 @@ from tessera.rows import EdgeRow, EventMark, InputRow, ParkedRow, Relative, Task
 from tessera.rules import grants
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime, rfc3339_or_none
-from tessera.states import INPUT, WAITING
 from tessera.steps import tasks as steps
 from tessera.storage.port import Transaction
 from tessera.verbs import looks
 from tessera.verbs.define_queue import shown
+from tessera.verbs.resume import refuse_unless_parked
 
 
 class AskParked(Struct, frozen=True):
@@ -45,9 +45,12 @@ class ParkedTasks(Struct, frozen=True):
 
 
 class ParkedTask(Struct, frozen=True):
-    """One of them, whole: the task, what it was answered before, and what its input must look like."""
+    """One of them, whole: the task, the name of the key that parked it if it has one, what it was answered
+    before, and what its input must look like.
+    """
 
     view: TaskView
+    parked_by: str | None
     inputs: list[InputRow]
     schema: str | None
     due: int | None
@@ -134,14 +137,15 @@ def parked_task(tx: Transaction, runtime: Runtime, caller: Caller, ask: TaskRef)
     task = steps.known(tx, caller, ask.task_id)
     grants.covers_task(caller, steps.queue_of(tx, task).name, task.kind)
     grants.may_start(caller, task.effect)
-    if task.state != WAITING or task.wait_reason != INPUT:
-        raise InvalidState("the task is not parked")
+    refuse_unless_parked(tx, task)
     grants.may_resume(caller, task.parked_by)
     if task.due is not None and task.due <= tx.now:
         raise InvalidState("the time to answer is up")
     schema = tx.one("schema_of_park", serial=task.serial, park=task.parks)
+    key = None if task.parked_by is None else tx.one("key_named", key_id=task.parked_by)
     return ParkedTask(
         view=steps.view(tx, caller, task),
+        parked_by=None if key is None else key.name,
         inputs=tx.all("inputs_of", serial=task.serial)[-RESULTS_SHOWN_MAX:],
         schema=None if schema is None else schema.value,
         due=task.due,

@@ -8,6 +8,7 @@ from tessera.canonical import canonical
 from tessera.errors import InvalidState
 from tessera.limits import INPUT_BYTES_MAX
 from tessera.models import Resume, TaskView
+from tessera.rows import TaskRow
 from tessera.rules import grants, inputs, moves
 from tessera.rules.grants import Caller
 from tessera.runtime import Runtime
@@ -24,8 +25,7 @@ def resume(tx: Transaction, runtime: Runtime, caller: Caller, ask: Resume) -> Ta
     task = tasks.known(tx, caller, ask.task_id)
     grants.covers_task(caller, tasks.queue_of(tx, task).name, task.kind)
     grants.may_start(caller, task.effect)
-    if task.state != WAITING or task.wait_reason != INPUT:
-        raise InvalidState("the task is not parked")
+    refuse_unless_parked(tx, task)
     grants.may_resume(caller, task.parked_by)
     if ask.park is not None and ask.park != task.parks:
         raise InvalidState(f"the task's current park is {task.parks}, another than the one answered")
@@ -43,3 +43,16 @@ def resume(tx: Transaction, runtime: Runtime, caller: Caller, ask: Resume) -> Ta
     tasks.move(tx, task, resumed, "resumed", caller.key_id, park=task.parks)
     runtime.reach("resume.written")
     return view
+
+
+def refuse_unless_parked(tx: Transaction, task: TaskRow) -> None:
+    """Refuse a task that is not parked; one whose last park has its input, as when a form is sent twice, with
+    the word that it goes on already.
+    """
+    if task.state == WAITING and task.wait_reason == INPUT:
+        return
+    if task.parks and any(one.park == task.parks for one in tx.all("inputs_of", serial=task.serial)):
+        raise InvalidState(
+            f"the task is not parked: its park {task.parks} has an input, and it was resumed already"
+        )
+    raise InvalidState("the task is not parked")

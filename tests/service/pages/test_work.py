@@ -42,10 +42,10 @@ def answer(service: Running, task_id: str) -> Any:
 
 
 def test_shows_why_it_waits(service: Running, queue: str, visit: Visit) -> None:
-    """The list and the task's page show its reason, its brief and the time left, and later what was answered
-    before.
+    """The list and the task's page show its reason, its brief, the time left and by the key of which name it
+    was parked, and later what was answered before; the key itself is not there.
     """
-    key = service.key(name="worker")
+    key = service.key(name="the <painter>")
     task_id = parked(service, queue, "red or green?", brief={"wall": "north"}, resume_within=7_000, key=key)
     visitor = visit(service.admin)
     path = f"/work/tasks/{task_id}"
@@ -54,6 +54,8 @@ def test_shows_why_it_waits(service: Running, queue: str, visit: Visit) -> None:
     assert "red or green?" in page.text
     assert '"wall": "north"' in page.text
     assert "1 h 56 min left" in page.text
+    assert "by key the <painter> " in page.text
+    assert key not in page.text
     visitor.send(path, path, input="a shade of red")
     lease = service.call("POST", "/v1/tasks/claim", {"queue": queue, "worker": "w"}, key=key).json
     again = {"task_id": task_id, "fencing_token": lease["fencing_token"], "reason": "which shade?"}
@@ -176,13 +178,17 @@ def test_lists_what_one_may_answer(service: Running, visit: Visit) -> None:
 
 
 def test_a_park_is_answered_once(service: Running, queue: str, visit: Visit) -> None:
-    """A form sent twice, or made for an earlier park, is 409 and changes nothing."""
+    """A form sent twice, or made for an earlier park, is 409 and changes nothing; the former is told that the
+    task was resumed already.
+    """
     task_id = parked(service, queue)
     first, second = visit(service.admin), visit(service.admin)
     path = f"/work/tasks/{task_id}"
     late = second.get(path).form(path)
     first.send(path, path, input="yes")
-    assert "not parked" in second.post(path, {**late, "input": "no"}, status=409).text
+    told = second.post(path, {**late, "input": "no"}, status=409).text
+    assert "not parked: its park 1 has an input, and it was resumed already" in told
+    assert "it was resumed already" in second.get(path, status=409).text
     lease = service.claim(queue).json
     again = {"task_id": task_id, "fencing_token": lease["fencing_token"], "reason": "and now?"}
     service.post("/v1/tasks/park", again)
