@@ -123,7 +123,9 @@ DISK_BYTES_SPARE: Final = 256 << 20  # below this a store should be given room
 CLOCK_BEHIND_SECONDS: Final = 5  # of the wall clock behind a store's last instant: worth a word
 REAP_SECONDS_MAX: Final = 60  # the reaper runs at least so often (specification §5.3)
 JSON_BODY_BYTES_MAX: Final = 4 << 20
-PARTS_PER_BODY_MAX: Final = 65_536  # lists and objects of a JSON body: some 0.1 s of the loop
+PARTS_PER_BODY_MAX: Final = (
+    200_000  # lists and objects of a JSON body: more than the pairs of numbers in 1 MiB
+)
 BODIES_BYTES_MAX: Final = 256 << 20  # of all requests that a service is reading
 TARGET_BYTES_MAX: Final = 52 << 10  # of a request's target: a search may be so long, in percents
 HEAD_BYTES_MAX: Final = 64 << 10  # of target and headers; and of trailers and the like in a body
