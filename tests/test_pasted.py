@@ -34,6 +34,7 @@ PASTED = [
     ("docs/guides/client.md", "", ["done ", "['ready', 'ready']"], ["done ", "['ready', 'ready']"]),
     ("docs/guides/workers.md", "", [], []),
     ("docs/guides/backup.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
+    ("docs/guides/upgrading.md", "tessera queues define review", ["is restored from"], ["is restored from"]),
     (
         "docs/guides/lite.md",
         "",
