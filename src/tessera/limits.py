@@ -88,6 +88,7 @@ CHECKPOINT_SECONDS: Final = 0.25
 RESTART_PAGES: Final = 4_000  # from here on the log is to start again, though writers wait for a moment
 LAG_PAGES_MAX: Final = 1_000  # so far may readers keep a checkpoint from the log's end for either to be tried
 WAL_BYTES_LARGE: Final = 64 << 20  # from here on its file is cut short, though they wait for longer
+FILES_LOOK_SECONDS: Final = 1  # so often a library looks whether its store's files still have their names
 BUSY_SECONDS_MAX: Final = 5  # how long a writer waits for another process's transaction
 CONNECT_SECONDS_MAX: Final = 5  # to a database, for each of its hosts
 PATIENCE_SECONDS_MAX: Final = 10  # how long a verb waits for a database that does not answer

@@ -25,6 +25,7 @@ from tessera.limits import (
     WAL_BYTES_LARGE,
 )
 from tessera.storage.connection import connect
+from tessera.storage.files import Named
 from tessera.storage.wal import die
 
 log = logging.getLogger("tessera.storage")
@@ -58,15 +59,12 @@ class AfterCommits:
 
 
 class Checkpointer:
-    """A thread that keeps the log short. It also watches over the store's files: what is stored in one that
-    was removed or replaced nobody will find, and a process that opens the new one does not meet our locks.
-    """
+    """A thread that keeps the log short, and ends the process when the store's files are taken away."""
 
     def __init__(self, path: str) -> None:
         self._wal = f"{path}-wal"
         self._connection = connect(path)
-        self._files = [path, self._wal, f"{path}-shm"]
-        self._identities = [_identity(file) for file in self._files]
+        self._files = Named(path)
         self._rests = 0  # so many rounds are still let go by,
         self._vain = 0  # of so many after the last try that was in vain
         self._restarted = 0  # how long the log was when it was last to start again, in pages
@@ -82,7 +80,7 @@ class Checkpointer:
 
     def _run(self) -> None:
         while not self._stop.wait(CHECKPOINT_SECONDS):
-            if [_identity(file) for file in self._files] != self._identities:
+            if self._files.are_lost():
                 die("the store's file, or what is beside it, was removed or replaced while it was served")
             try:
                 self._checkpoint(os.stat(self._wal).st_size)
@@ -115,12 +113,3 @@ class Checkpointer:
             self._rests = self._vain = min(2 * self._vain or 1, _RESTS_MAX)
         else:
             self._vain = 0
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    """Which file has a name now; None if none has."""
-    try:
-        status = os.stat(file)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino

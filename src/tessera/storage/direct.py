@@ -9,15 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from tessera.errors import TesseraError, Unavailable
-from tessera.limits import LOOK_SECONDS_MAX, READERS_MAX, SECOND_US
+from tessera.limits import FILES_LOOK_SECONDS, LOOK_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
+from tessera.storage.files import Named
 from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.meeting import Meeting, Place
 from tessera.storage.port import Answer, Verb
 from tessera.storage.readers import Reader, Readers
 from tessera.storage.sqlite import Writer
+
+_LOST = (
+    "the store's file, or what is beside it, was removed or replaced while this process had it open: nobody "
+    "would find what is stored there; open the store anew"
+)
 
 
 class Done:
@@ -47,6 +53,9 @@ class DirectEngine:
         self._writer = Writer(path, runtime)
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
         self._meeting = Meeting()
+        self._files = Named(path)
+        self._elapsed_us = runtime.elapsed_us
+        self._looked_us = runtime.elapsed_us()  # when the files were last seen to be there
         self._refusal: str | None = None  # why no verb runs any more
         self._forking = Place(None)  # while the process forks: our place in line,
         self._stands = False  # whether it is the first,
@@ -75,6 +84,7 @@ class DirectEngine:
     def read(self, look: Verb, *args: Any) -> Any:
         """Run a look beside the writer."""
         self._check()
+        self._refuse_lost()
         return self._readers.read(look, *args)
 
     def close(self) -> None:
@@ -117,6 +127,14 @@ class DirectEngine:
         if self._refusal is not None:
             raise Unavailable(self._refusal, definite=True)
 
+    def _refuse_lost(self) -> None:
+        """Refuse to go on with files that have lost their names. Looked at now and then: it takes 5 us."""
+        now_us = self._elapsed_us()
+        if now_us - self._looked_us >= FILES_LOOK_SECONDS * SECOND_US:
+            if self._files.are_lost():
+                raise Unavailable(_LOST, definite=True)
+            self._looked_us = now_us
+
     def _lead(self, own: Place, job: Job) -> None:
         """Run a job and those of all that stand in line. They are woken once theirs are on disk."""
         patience = self._writer.wal.meter.sync_us / SECOND_US  # who goes alone pays one sync more
@@ -146,6 +164,7 @@ class DirectEngine:
     def _run(self, jobs: list[Job]) -> None:
         try:
             self._check()  # it may have been closed while we stood in line
+            self._refuse_lost()
             self._writer.begin()
         except TesseraError as refusal:
             for job in jobs:
