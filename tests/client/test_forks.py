@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from collections.abc import Callable
@@ -59,6 +60,30 @@ def test_answers_go_to_who_asked(service: Service, owner: Tessera) -> None:
         assert calls("parent") == "well"
         assert [_said(child) for child in children] == ["well"] * CHILDREN
         assert client.queues() is not None
+
+
+def test_answers_go_to_who_asked_on_a_loop(service: Service, owner: Tessera) -> None:
+    """So do those of children with event loops of their own, over the client that their parent uses on its
+    loop.
+    """
+    key = owner.issue_key(scopes=["admin", "store"]).key
+    client = tessera.AsyncClient(service.url, key=key)
+
+    async def calls(name: str) -> str:
+        for n in range(CALLS):
+            store = f"fork-on-a-loop-{name}-{n}"
+            assert (await client.put_record(store, "k", name)).store == store
+        return "well"
+
+    async def parent() -> None:
+        await client.queues()  # a connection is open when they are forked
+        children = [_in_child(lambda n=n: asyncio.run(calls(str(n)))) for n in range(CHILDREN)]
+        assert await calls("parent") == "well"
+        assert [_said(child) for child in children] == ["well"] * CHILDREN
+        assert await client.queues() is not None
+        await client.close()
+
+    asyncio.run(parent())
 
 
 def test_a_closed_client_stays_closed_in_a_child(service: Service) -> None:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Protocol, Self
 
 import httpx
 
-from tessera.client.connection import failure, limits, timeout, url_of
+from tessera.client.connection import Connections, failure, limits, timeout, url_of
 from tessera.client.retries import RETRIES, Patience
 from tessera.client.verbs import AsyncVerbs
 from tessera.client.wire import Sent, Wire, key_or_none
@@ -55,13 +55,17 @@ class AsyncTessera(AsyncVerbs):
 
 
 class AsyncHttpDoor:
-    """A service somewhere, for the holder of a key, on one event loop."""
+    """A service somewhere, for the holder of a key, on one event loop; in a child of a process that had it,
+    on one of the child's.
+    """
 
-    def __init__(self, wire: Wire, patience: Patience, runtime: Runtime, http: httpx.AsyncClient) -> None:
+    def __init__(
+        self, wire: Wire, patience: Patience, runtime: Runtime, connections: Connections[httpx.AsyncClient]
+    ) -> None:  # fmt: skip
         self.wire = wire
         self.patience = patience
         self.runtime = runtime
-        self._http = http
+        self._connections = connections
 
     async def call(self, verb: str, ask: bytes, body: bytes | BinaryIO = b"") -> Any:
         """Send the verb; again while that is safe and may help. A cancelled call hangs up."""
@@ -79,17 +83,18 @@ class AsyncHttpDoor:
 
     def as_key(self, secret: str) -> AsyncHttpDoor:
         """The same service, over the same connections, for the holder of another key."""
-        return AsyncHttpDoor(self.wire.with_key(secret), self.patience, self.runtime, self._http)
+        return AsyncHttpDoor(self.wire.with_key(secret), self.patience, self.runtime, self._connections)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._connections.mine().aclose()
 
     async def _once(self, sent: Sent) -> Any:
-        if self._http.is_closed:
+        http = self._connections.mine()
+        if http.is_closed:
             raise Unavailable("the client is closed", definite=True)
         try:
-            got = await self._http.request(
+            got = await http.request(
                 sent.method, url_of(self.wire, sent), headers=sent.headers, content=sent.content,
                 timeout=timeout(sent),
             )  # fmt: skip
@@ -125,5 +130,7 @@ class AsyncClient(AsyncTessera):
 
 def async_door(wire: Wire, patience: Patience, runtime: Runtime) -> AsyncHttpDoor:
     """A door to the service that a wire leads to."""
-    http = httpx.AsyncClient(limits=limits(), follow_redirects=False, verify=wire.is_tls)
-    return AsyncHttpDoor(wire, patience, runtime, http)
+    connections = Connections(
+        lambda: httpx.AsyncClient(limits=limits(), follow_redirects=False, verify=wire.is_tls)
+    )
+    return AsyncHttpDoor(wire, patience, runtime, connections)

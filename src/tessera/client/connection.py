@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+import os
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 import httpx
 
@@ -21,6 +23,27 @@ CONNECTIONS_MAX: Final = 1_000  # waiting claims hold one each
 
 # Nothing of the request has left this machine when one of these is raised.
 _BEFORE_SENDING: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
+
+
+class Connections(Generic[Http]):
+    """A client's connections, of one process: a forked child makes its own, for two processes that read from
+    one connection get each other's answers.
+    """
+
+    def __init__(self, make: Callable[[], Http]) -> None:
+        self._make = make
+        self._mine = make()
+        self._process = os.getpid()
+        self._parents: list[Http] = []  # kept, for their end would be told to whoever is connected
+
+    def mine(self) -> Http:
+        """Those of this process; closed ones stay closed."""
+        if os.getpid() != self._process and not self._mine.is_closed:
+            self._parents.append(self._mine)
+            self._mine, self._process = self._make(), os.getpid()
+        return self._mine
 
 
 def limits() -> httpx.Limits:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import httpx
 
-from tessera.client.connection import failure, limits, timeout, url_of
+from tessera.client.connection import Connections, failure, limits, timeout, url_of
 from tessera.client.retries import RETRIES, Patience
 from tessera.client.wire import Sent, Wire, key_or_none
 from tessera.errors import TesseraError, Unavailable
@@ -16,31 +14,14 @@ from tessera.library import Tessera
 from tessera.runtime import Runtime, real_runtime
 
 
-class Connections:
-    """A client's connections, of one process: a forked child makes its own, for two processes that read from
-    one connection get each other's answers.
-    """
-
-    def __init__(self, make: Callable[[], httpx.Client]) -> None:
-        self._make = make
-        self._mine = make()
-        self._process = os.getpid()
-        self._parents: list[httpx.Client] = []  # kept, for their end would be told to whoever is connected
-
-    def mine(self) -> httpx.Client:
-        """Those of this process; closed ones stay closed."""
-        if os.getpid() != self._process and not self._mine.is_closed:
-            self._parents.append(self._mine)
-            self._mine, self._process = self._make(), os.getpid()
-        return self._mine
-
-
 class HttpDoor:
     """A service somewhere, for the holder of a key. Safe to call from several threads, and in a child of a
     process that had it.
     """
 
-    def __init__(self, wire: Wire, patience: Patience, runtime: Runtime, connections: Connections) -> None:
+    def __init__(
+        self, wire: Wire, patience: Patience, runtime: Runtime, connections: Connections[httpx.Client]
+    ) -> None:  # fmt: skip
         self.wire = wire
         self.patience = patience
         self.runtime = runtime
