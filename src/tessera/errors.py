@@ -100,7 +100,7 @@ class NotFound(TesseraError):
 
 
 class MethodNotAllowed(TesseraError):
-    """This path does not answer that method."""
+    """This path does not answer that method: its header Allow names those that it does."""
 
     code, status, title, definite = "method_not_allowed", 405, "Method not allowed", True
 

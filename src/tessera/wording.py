@@ -48,7 +48,9 @@ def expected(error: Exception, model: type[Struct], *, of_text: bool = False) ->
     path = path.removesuffix("`").removeprefix(".") if at else ""
     if not path:
         detail = str(error)
-    if detail.startswith("Invalid enum value"):
+    if detail == "Input data was truncated":
+        detail = "The JSON ends too early"
+    elif detail.startswith("Invalid enum value"):
         options = _options(model, path)
         detail = f"Not one of {', '.join(options)}" if options else "Not one of the allowed values"
     elif of_text and (number := _NUMBER.fullmatch(detail)):

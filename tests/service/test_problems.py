@@ -17,7 +17,9 @@ TEMPLATES = {route.template: route for route in Routes(SURFACE.values())}
 def test_nothing_is_there(service: Running) -> None:
     """An unknown path is `not_found`, with or without a key."""
     for path in ("/nothing", "/v1", "/v1/tasks/", "/v1/nothing", "/v1/tasks/a/b/c", "/V1/tasks"):
-        assert service.get(path).code == "not_found"
+        reply = service.get(path)
+        assert reply.code == "not_found"
+        assert "/docs lists all" in reply.json["detail"]
         assert service.get(path, key=None).status == 404
 
 
@@ -32,6 +34,7 @@ def test_h08_other_methods_are_told_which_there_are(service: Running, template: 
         assert reply.status == 405
         assert reply.headers["allow"] == allowed
         assert method == "HEAD" or reply.code == "method_not_allowed"
+        assert method == "HEAD" or "Allow" in reply.json["detail"]
     options = service.call("OPTIONS", path, key=None)
     assert (options.status, options.headers["allow"]) == (204, allowed)
 
@@ -49,6 +52,11 @@ def test_a_misspelt_field_is_told_with_the_one_that_was_meant(service: Running) 
     assert service.get("/v1/tasks?colour=red").json["detail"] == f"Unknown field 'colour' {taken}"
     lacking = service.post("/v1/tasks", {"queue": "q"}).json["detail"]
     assert lacking.startswith("Field 'kind' is missing (required: brief, kind, queue; optional: ")
+
+
+def test_json_that_is_cut_off_is_told(service: Running) -> None:
+    """A body that ends before its JSON does is told so."""
+    assert service.post("/v1/tasks", b'{"queue": "q"').json["detail"] == "The JSON ends too early"
 
 
 def test_a_look_at_a_writing_path_changes_nothing(service: Running) -> None:

@@ -165,12 +165,12 @@ def test_a_body_that_is_no_request(stocked: Bench, verb: str) -> None:
 def test_a_field_too_many_or_too_few(stocked: Bench, verb: str) -> None:
     """A field that the verb does not know is refused, and so is the lack of one that has no default."""
     refusal = refused(stocked, "invalid_request", stocked.raw, verb, body(verb, spare=None))
-    assert "`spare`" in refusal.detail
+    assert "'spare'" in refusal.detail
     for field in msgspec.structs.fields(SURFACE[verb].ask):
         if field.required:
             ask = {name: value for name, value in ASKS[verb].items() if name != field.name}
             refusal = refused(stocked, "invalid_request", stocked.raw, verb, json.dumps(ask).encode())
-            assert f"`{field.name}`" in refusal.detail
+            assert f"'{field.name}'" in refusal.detail
 
 
 @pytest.mark.parametrize("verb", VERBS)

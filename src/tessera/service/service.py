@@ -166,7 +166,7 @@ class Service:
                 request.route = page[0].template
                 return await self._pages.answer(request, *page, self._edge.address(request))
             refuse_key_in_query(request.query)
-            raise NotFound("there is nothing at this path")
+            raise NotFound("there is nothing at this path: /docs lists all that there are")
         route, named = found
         request.route = route.template
         if request.method == "OPTIONS":
