@@ -5,7 +5,7 @@ than the name of a field that there is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct, structs
@@ -38,12 +38,15 @@ _KINDS = {
 }  # fmt: skip
 
 
-def expected(error: Exception, model: type[Struct], *, of_text: bool = False) -> tuple[str, str]:
+def expected(
+    error: Exception, model: type[Struct], *, of_text: bool = False, elsewhere: Collection[str] = ()
+) -> tuple[str, str]:  # fmt: skip
     """What a msgspec error says was expected, and the path of the field, empty if it is none of a field's.
-    With `of_text` the fields came as strings, so that one was a string is no news.
+    With `of_text` the fields came as strings, so that one was a string is no news. Fields that belong
+    `elsewhere`, into a path or a header, are not told as some that are taken here.
     """
     if unknown := _UNKNOWN.fullmatch(str(error)):
-        return _no_such_field(model, *unknown.groups(default=""))
+        return _no_such_field(model, unknown[1], unknown[2] or "", elsewhere)
     detail, at, path = str(error).rpartition(_AT)
     path = path.removesuffix("`").removeprefix(".") if at else ""
     if not path:
@@ -58,7 +61,7 @@ def expected(error: Exception, model: type[Struct], *, of_text: bool = False) ->
     elif bound := _BOUND.fullmatch(detail):
         detail = _bounded(*bound.groups())
     elif missing := _MISSING.fullmatch(detail):
-        detail = f"Field '{missing[1]}' is missing {_taken(model, path)}"
+        detail = f"Field '{missing[1]}' is missing {_taken(model, path, elsewhere)}"
     elif kinds := _KIND.fullmatch(detail):
         detail = f"Expected {_kinds(kinds[1])}, got {_kinds(kinds[2])}"
     for pattern, form in _FORMS.items():
@@ -89,7 +92,9 @@ def _kinds(kinds: str) -> str:
     return " or ".join(_KINDS.get(kind, kind) for kind in kinds.split(" | "))
 
 
-def _no_such_field(model: type[Struct], name: str, path: str) -> tuple[str, str]:
+def _no_such_field(
+    model: type[Struct], name: str, path: str, elsewhere: Collection[str]
+) -> tuple[str, str]:  # fmt: skip
     """That there is no field of this name at a path, with the one that was likely meant or all there are; and
     the path. One that leads nowhere is an odd name's end.
     """
@@ -99,7 +104,7 @@ def _no_such_field(model: type[Struct], name: str, path: str) -> tuple[str, str]
     detail = f"Unknown field {name!r}" if is_shown else "Unknown field, its name not shown"
     names = [field.encode_name for field in _fields(_structs_at(model, path))]
     near = _near(name, names) if is_shown else None
-    return f"{detail}: did you mean '{near}'?" if near else f"{detail} {_taken(model, path)}", path
+    return f"{detail}: did you mean '{near}'?" if near else f"{detail} {_taken(model, path, elsewhere)}", path
 
 
 def _near(name: str, names: list[str]) -> str | None:
@@ -114,9 +119,9 @@ def _near(name: str, names: list[str]) -> str | None:
     return found and found[0]
 
 
-def _taken(model: type[Struct], path: str) -> str:
+def _taken(model: type[Struct], path: str, elsewhere: Collection[str]) -> str:
     """The fields of what a path leads to, in brackets: those first that must be given."""
-    fields = list(_fields(_structs_at(model, path)))
+    fields = [one for one in _fields(_structs_at(model, path)) if path or one.encode_name not in elsewhere]
     required = ", ".join(sorted(field.encode_name for field in fields if field.required))
     optional = ", ".join(sorted(field.encode_name for field in fields if not field.required))
     parts = [f"required: {required}"] * bool(required) + [f"optional: {optional}"] * bool(optional)

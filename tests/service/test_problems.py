@@ -41,7 +41,7 @@ def test_h08_other_methods_are_told_which_there_are(service: Running, template: 
 
 def test_a_misspelt_field_is_told_with_the_one_that_was_meant(service: Running) -> None:
     """A body's and a query's unknown field is told with the one that was meant; without a near one, and
-    where one is missing, with all that are taken.
+    where one is missing, with all that are taken there: not those that the path or a header has.
     """
     assert (
         service.post("/v1/tasks", {"queu": "q"}).json["detail"]
@@ -50,6 +50,11 @@ def test_a_misspelt_field_is_told_with_the_one_that_was_meant(service: Running) 
     assert service.get("/v1/tasks?limt=3").json["detail"] == "Unknown field 'limt': did you mean 'limit'?"
     taken = "(optional: after, kind, limit, queue, state)"
     assert service.get("/v1/tasks?colour=red").json["detail"] == f"Unknown field 'colour' {taken}"
+    taken = "(required: value; optional: expected_version)"
+    assert service.post("/v1/stores/s/records/k", {"x": 1}).json["detail"] == f"Unknown field 'x' {taken}"
+    taken = "(required: fencing_token, task_id; optional: error, ok, output)"
+    said = service.post("/v1/tasks/submit", {"result": 1}).json["detail"]
+    assert said == f"Unknown field 'result' {taken}"
     lacking = service.post("/v1/tasks", {"queue": "q"}).json["detail"]
     assert lacking.startswith("Field 'kind' is missing (required: brief, kind, queue; optional: ")
 

@@ -101,28 +101,6 @@ def test_migrations_are_numbered_without_gaps(tmp_path: Path) -> None:
         migrate.migrations(tmp_path)
 
 
-@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
-def test_a_store_that_is_taken_away_is_refused(tmp_path: Path, world: World, end: str) -> None:
-    """A library whose store's file is removed or replaced, or what is beside it, refuses within a second to
-    store or to look at what nobody would find, and goes on once the file has its name again.
-    """
-    file, aside = tmp_path / f"s.db{end}", tmp_path / "aside"
-    with tessera.open(str(tmp_path / "s.db"), runtime=world.runtime()) as store:
-        store.define_queue("q")
-        store.enqueue(queue="q", kind="k", brief={})
-        file.rename(aside)
-        file.write_bytes(aside.read_bytes() if end else b"")
-        world.pass_seconds(1)
-        for act in (lambda: store.enqueue(queue="q", kind="k", brief={}), store.counts):
-            with pytest.raises(Unavailable, match="removed or replaced") as refusal:
-                act()
-            assert refusal.value.definite
-        aside.rename(file)
-        store.enqueue(queue="q", kind="k", brief={})
-
-        assert store.counts(recount=True).queues["q"].ready == 2
-
-
 def test_a_newer_store_is_refused(tmp_path: Path, world: World) -> None:
     """A file that a newer version has written is refused in words, and left as it is."""
     path = str(tmp_path / "s.db")

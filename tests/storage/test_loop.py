@@ -127,7 +127,13 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize(
-    ("end", "how"), [("", "replace(path + '-wal', file)"), ("-wal", "unlink(file)"), ("-shm", "unlink(file)")]
+    ("end", "how"),
+    [
+        ("", "replace(path + '-wal', file)"),
+        ("-wal", "unlink(file)"),
+        ("-shm", "unlink(file)"),
+        ("", "rename(folder, folder + '-aside'); open(folder, 'w').close()"),
+    ],
 )
 def test_a_store_that_is_taken_away_ends_the_process(tmp_path: Path, end: str, how: str) -> None:
     """A service whose file is removed or replaced under it, or what is beside that, ends: nobody would find
@@ -138,7 +144,9 @@ import asyncio, os
 from tessera.storage.loop import LoopEngine
 from tessera.runtime import real_runtime
 async def main():
-    path = {str(tmp_path / "s.db")!r}
+    folder = {str(tmp_path / "folder")!r}
+    os.mkdir(folder)
+    path = folder + "/s.db"
     engine = LoopEngine(path, real_runtime(), asyncio.get_running_loop())
     file = path + {end!r}
     os.{how}

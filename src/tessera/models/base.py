@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -54,14 +55,16 @@ class Answer(Model, frozen=True, forbid_unknown_fields=False):
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-def decode(document: bytes, model: type[AnyModel]) -> AnyModel:
-    """A request from JSON, or `invalid_request` with the field's path. What was sent is never echoed."""
+def decode(document: bytes, model: type[AnyModel], elsewhere: Collection[str] = ()) -> AnyModel:
+    """A request from JSON, or `invalid_request` with the field's path. What was sent is never echoed. Of
+    fields that a door takes `elsewhere` than in the document no refusal says that they belong into it.
+    """
     try:
         return msgspec.json.decode(document, type=model)
     except RecursionError as error:
         raise InvalidRequest("nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        said = lone_surrogate(error, document) or _said(*expected(error, model))
+        said = lone_surrogate(error, document) or _said(*expected(error, model, elsewhere=elsewhere))
         raise InvalidRequest(said) from error
 
 

@@ -218,7 +218,7 @@ def ask_of_body(
         refuse_names_given_twice(document, row.ask)
     if named:
         document = _with_names(document, named)
-    ask = models.decode(document, row.ask)
+    ask = models.decode(document, row.ask, {*named, row.header or ""})
     return _with_header(ask, row.header, headers) if row.header is not None else ask
 
 

@@ -25,7 +25,7 @@ from tessera.limits import (
     WAL_BYTES_LARGE,
 )
 from tessera.storage.connection import connect
-from tessera.storage.files import Named
+from tessera.storage.files import StoreFiles
 from tessera.storage.wal import die
 
 log = logging.getLogger("tessera.storage")
@@ -64,7 +64,7 @@ class Checkpointer:
     def __init__(self, path: str) -> None:
         self._wal = f"{path}-wal"
         self._connection = connect(path)
-        self._files = Named(path)
+        self._files = StoreFiles(path)
         self._rests = 0  # so many rounds are still let go by,
         self._vain = 0  # of so many after the last try that was in vain
         self._restarted = 0  # how long the log was when it was last to start again, in pages
@@ -80,9 +80,9 @@ class Checkpointer:
 
     def _run(self) -> None:
         while not self._stop.wait(CHECKPOINT_SECONDS):
-            if self._files.are_lost():
-                die("the store's file, or what is beside it, was removed or replaced while it was served")
             try:
+                if self._files.are_lost():
+                    die("the store's file, or what is beside it, was removed or replaced while it was served")
                 self._checkpoint(os.stat(self._wal).st_size)
             except apsw.BusyError:
                 continue  # readers or another process: next time

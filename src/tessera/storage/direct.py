@@ -12,7 +12,7 @@ from tessera.errors import TesseraError, Unavailable
 from tessera.limits import FILES_LOOK_SECONDS, LOOK_SECONDS_MAX, READERS_MAX, SECOND_US
 from tessera.runtime import Runtime
 from tessera.storage.commit import run_alone
-from tessera.storage.files import Named
+from tessera.storage.files import StoreFiles, told
 from tessera.storage.forks import USED_BY_PARENT, abandon, bar, watch
 from tessera.storage.jobs import AGAIN, Job
 from tessera.storage.meeting import Meeting, Place
@@ -53,7 +53,7 @@ class DirectEngine:
         self._writer = Writer(path, runtime)
         self._readers = Readers(path, runtime, self._writer.clock, self._writer.wal)
         self._meeting = Meeting()
-        self._files = Named(path)
+        self._files = StoreFiles(path)
         self._elapsed_us = runtime.elapsed_us
         self._looked_us = runtime.elapsed_us()  # when the files were last seen to be there
         self._refusal: str | None = None  # why no verb runs any more
@@ -131,7 +131,9 @@ class DirectEngine:
         """Refuse to go on with files that have lost their names. Looked at now and then: it takes 5 us."""
         now_us = self._elapsed_us()
         if now_us - self._looked_us >= FILES_LOOK_SECONDS * SECOND_US:
-            if self._files.are_lost():
+            with told():
+                lost = self._files.are_lost()
+            if lost:
                 raise Unavailable(_LOST, definite=True)
             self._looked_us = now_us
 

@@ -40,7 +40,7 @@ def partial(file: str, runtime: Runtime, mode: int) -> Iterator[str]:
                 os.unlink(name + end)
 
 
-class Named:
+class StoreFiles:
     """The files that a store's names lead to: its own, and those that SQLite keeps beside it while it is
     open. SQLite goes on with a file that has lost its name; but what is stored there nobody will find, and a
     process that opens the new one does not meet our locks.
@@ -49,11 +49,20 @@ class Named:
     def __init__(self, path: str) -> None:
         """The store is open, so all are there."""
         self._names = [path, f"{path}-wal", f"{path}-shm"]
-        self._held = [_identity(name) for name in self._names]
+        self._held = [identity(name) for name in self._names]
 
     def are_lost(self) -> bool:
         """Whether one of them was removed or replaced since."""
-        return [_identity(name) for name in self._names] != self._held
+        return [identity(name) for name in self._names] != self._held
+
+
+def identity(name: str) -> tuple[int, int] | None:
+    """Which file has a name now, by device and inode; None if none has."""
+    try:
+        status = os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def sync(file: str) -> None:
@@ -90,15 +99,6 @@ def refuse_taken(file: str) -> None:
     """Refuse a name that something has."""
     if os.path.lexists(file):
         raise InvalidRequest(f"{file} exists: name another, or use --force")
-
-
-def _identity(name: str) -> tuple[int, int] | None:
-    """Which file has a name now; None if none has."""
-    try:
-        status = os.stat(name)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _link(name: str, file: str) -> None:

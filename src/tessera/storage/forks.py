@@ -17,6 +17,7 @@ from typing import Protocol
 import apsw
 
 from tessera.errors import Unavailable
+from tessera.storage.files import identity
 
 USED_BY_PARENT = "a forked process cannot use its parent's store: open the store again in the child"
 _BARRED = (
@@ -41,7 +42,7 @@ class Forks(Protocol):
 _open: weakref.WeakSet[Forks] = weakref.WeakSet()
 _still: list[Forks] = []
 _one_at_a_time = threading.Lock()  # two threads that fork at once
-_barred: set[tuple[int, int]] = set()  # files that this process may not open, by device and inode
+_barred: set[tuple[int, int]] = set()  # files that this process may not open, by identity
 
 
 def watch(engine: Forks) -> None:
@@ -60,7 +61,8 @@ def bar(path: str, *connections: object) -> None:
     harm its parent. Nor may the child open that file.
     """
     keep(*connections)
-    _barred.add(_identity(path))
+    if (file := identity(path)) is not None:
+        _barred.add(file)
 
 
 def keep(*things: object) -> None:
@@ -73,13 +75,8 @@ def keep(*things: object) -> None:
 
 def refuse_barred(path: str) -> None:
     """Refuse to open a file that `bar` has closed to this process."""
-    if _barred and os.path.exists(path) and _identity(path) in _barred:
+    if _barred and identity(path) in _barred:
         raise Unavailable(_BARRED, definite=True)
-
-
-def _identity(path: str) -> tuple[int, int]:
-    status = os.stat(path)
-    return status.st_dev, status.st_ino
 
 
 def _before() -> None:

@@ -96,7 +96,10 @@ def _decide(tx: Transaction, runtime: Runtime, caller: Caller, ask: Submit, endi
     """The receipt of one submit, noted in `endings` if it ends its lease; or a refusal."""
     key = ask.idempotency_key
     if key is None:
-        raise InvalidRequest("idempotency_key: missing; choose one per submit and keep it for retries")
+        raise InvalidRequest(
+            "idempotency_key: missing; choose one per submit and keep it for retries (of a single submit "
+            "over HTTP it is the header idempotency-key)"
+        )
     sizes.refuse_longer(ask.error, "error", ERROR_BYTES_MAX)
     output = canonical(ask.output, "output", OUTPUT_BYTES_MAX)
     task = endings.task(ask.task_id)
